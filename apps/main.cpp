@@ -1,6 +1,6 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/command.h"
 
 int main(int argc, char** argv) {

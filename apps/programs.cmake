@@ -34,7 +34,7 @@ target_compile_definitions(orrery_apps PRIVATE ORRERY_VERSION="${PROJECT_VERSION
 target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
 # The triad is a loop of its own, and what others are measured by. Headers precompiled with -Og would slow it down: GCC
 # 12 then takes pointers for values that may change in the loop, and loads every number by itself.
-set_source_files_properties(apps/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<OR:$<CONFIG:Release>,$<CONFIG:>>:-O3>"
+set_source_files_properties(apps/measure/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<OR:$<CONFIG:Release>,$<CONFIG:>>:-O3>"
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11
                       PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}

@@ -70,7 +70,7 @@ TEST_CASE("the sanitizers' first run leaves out what .ci/run names, and nothing 
           "check/mutation|promises/blas_builds|faults/two_processes)$");
   }
   CHECK(found);
-  for (const std::string name : {"apps/bench", "apps/openmp", "apps/claims/claims", "apps/book/reader",
+  for (const std::string name : {"apps/measure/bench", "apps/openmp", "apps/measure/claims/claims", "apps/book/reader",
                                  "apps/install/install", "autograd/check/mutation", "apps/check/gradcheck",
                                  "apps/check/leakcheck", "promises/blas_builds", "faults/two_processes"}) {
     CAPTURE(name);
@@ -89,7 +89,7 @@ TEST_CASE("the sanitizers' run leaves out five slow entries and no other, and .c
     for (const std::string& entry : slow_entries())
       if (std::regex_search(entry, name)) left_out.insert(entry);
   }
-  CHECK(left_out == std::set<std::string>{"apps/claims/claims:slow", "apps/lm/minutes:slow",
+  CHECK(left_out == std::set<std::string>{"apps/measure/claims/claims:slow", "apps/tasks/lm/minutes:slow",
                                           "promises/operation_bits:slow", "promises/scarce_memory:slow",
                                           "promises/training_bits:slow"});
   for (const std::string& entry : left_out) {

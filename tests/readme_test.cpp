@@ -3,7 +3,7 @@
 
 #include <iomanip>
 
-#include "apps/figure/figures.h"
+#include "apps/show/figure/figures.h"
 #include "tests/apps/run_program.h"
 #include "tests/text.h"
 
@@ -51,7 +51,7 @@ std::set<std::string> rooms() {
 }
 // These READMEs are also manuals of programs: they may be longer, and name files that a user has.
 bool is_manual(const std::string& folder) {
-  return folder == "apps/bench" || folder == "apps/install" || folder == "apps/lm" || folder == "apps/translate";
+  return folder == "apps/measure/bench" || folder == "apps/install" || folder == "apps/tasks/lm" || folder == "apps/tasks/translate";
 }
 
 Words all_readmes() {

@@ -130,7 +130,7 @@ Words product_violations(const Sources& sources) {
   static const std::set<std::string> ways{"small_product.h", "thin_product.h", "unpacked_product.h", "blas.h"};
   Words found;
   for (const Source& source : sources) {
-    if (source.folder() == "core/products" || source.folder() == "apps/bench" || source.layer() == "tests") continue;
+    if (source.folder() == "core/products" || source.folder() == "apps/measure/bench" || source.layer() == "tests") continue;
     for (size_t i = 0; i < source.lines.size(); ++i) {
       constexpr std::string_view start = "#include \"core/products/";
       const std::string& line = source.lines[i];
@@ -211,8 +211,8 @@ TEST_CASE("products are called through core/products/gemm.h") {
                     blas = "#include \"core/products/blas.h\"\n";
   CHECK(report_of(product_violations, "nn/a.h", small) == "\nnn/a.h:1: small_product.h: include core/products/gemm.h");
   CHECK(report_of(product_violations, "nn/a.h", blas) != "");
-  CHECK(report_of(product_violations, "apps/lm/a.h", small) != "");
-  CHECK(report_of(product_violations, "apps/lm/a.h", blas) == "");
-  CHECK(report_of(product_violations, "apps/bench/a.h", small) == "");
+  CHECK(report_of(product_violations, "apps/tasks/lm/a.h", small) != "");
+  CHECK(report_of(product_violations, "apps/tasks/lm/a.h", blas) == "");
+  CHECK(report_of(product_violations, "apps/measure/bench/a.h", small) == "");
   CHECK(report_of(product_violations, "nn/a.h", "#include \"core/products/gemm.h\"\n") == "");
 }

@@ -1,6 +1,6 @@
 // Chapter 9. Filling, cutting and wrapping text.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/columns.h"
 
 #include <algorithm>

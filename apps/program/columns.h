@@ -1,6 +1,6 @@
 // Chapter 9. Text in a table: filled, cut or wrapped to a width, and joined.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

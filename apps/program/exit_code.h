@@ -1,6 +1,6 @@
 // Chapter 9. The program's exit codes.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 namespace orrery {

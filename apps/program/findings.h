@@ -1,9 +1,9 @@
 // Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
 //
 // One list for two readers: a training prints at its start what is harmful; `orrery doctor` prints everything, and
-// measures as well (apps/doctor/checks.h). The functions look only at values that were read before, so that tests can
+// measures as well (apps/measure/doctor/checks.h). The functions look only at values that were read before, so that tests can
 // describe any machine to them.
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 // SIGHUP never.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <array>

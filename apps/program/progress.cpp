@@ -1,6 +1,6 @@
 // Chapter 9. Drawing the progress of a run.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/progress.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Chapter 9. Reading the system's files.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/system.h"
 
 #include <algorithm>

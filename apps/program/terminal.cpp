@@ -1,6 +1,6 @@
 // Chapter 9. Asks the system what stdout and stderr can show.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/terminal.h"
 
 #include <sys/ioctl.h>

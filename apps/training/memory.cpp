@@ -1,13 +1,13 @@
 // Chapter 9. Counting the numbers that a training holds.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/memory.h"
 
 #include <filesystem>
 #include <system_error>
 
 #include "apps/program/machine.h"
-#include "autograd/ops/fused/packed_heads.h"
+#include "autograd/ops/fused/attention/packed_heads.h"
 #include "core/error.h"
 #include "core/machine/memory.h"
 

@@ -1,6 +1,6 @@
 // Chapter 9. The random numbers of a training, by purpose, so that drawing more for one changes no other.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
 // Chapter 9. A training's recipe: rates, optimiser, and its JSON.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/recipe.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chapter 9. How a model is trained, whatever the model and the task: optimiser, schedule, averages, evaluations.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Chapter 9. The run of every training program.
 //
-// Serves: apps/toy/toy.cpp
+// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/run.h"
 
 #include <unistd.h>

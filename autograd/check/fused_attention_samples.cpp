@@ -2,7 +2,7 @@
 //
 // Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
-#include "autograd/ops/fused/tiled_attention.h"
+#include "autograd/ops/fused/attention/tiled_attention.h"
 #include "autograd/ops/layout.h"
 #include "core/mask.h"
 

@@ -5,7 +5,7 @@
 // Backward first sorts the places by id. Each row then belongs to one thread, which adds its places in order. So no two
 // threads write to the same row, and the order of a sum does not depend on the number of threads.
 // The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
-// apps/bench/README.md.
+// apps/measure/bench/README.md.
 // Serves: nn/models/transformer.h
 #include "autograd/ops/embedding.h"
 

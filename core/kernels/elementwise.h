@@ -1,7 +1,7 @@
 // Chapter 8. Elementwise loops: one formula applied to every element, in parallel, by code the compiler vectorises.
 //
 // The formula is a function object known at compile time, so the loop around it becomes vector instructions. A call
-// through a pointer for each element would be many times slower (apps/bench/README.md).
+// through a pointer for each element would be many times slower (apps/measure/bench/README.md).
 // Serves: autograd/elementwise.h
 #pragma once
 

@@ -296,7 +296,7 @@ class Memory {
     } catch (const std::bad_alloc&) { return block_of(other); }
   }
 
-  // Larger than the biases and sums of usual models, smaller than their weights (apps/bench/README.md).
+  // Larger than the biases and sums of usual models, smaller than their weights (apps/measure/bench/README.md).
   static constexpr std::size_t large_bytes = std::size_t{256} << 10;
 
   std::mutex mutex_;

@@ -19,7 +19,7 @@
 namespace orrery {
 
 /// Elements in a chunk of an elementwise loop: large enough to hide the cost of a parallel region, small enough to
-/// share small tensors evenly (apps/bench/README.md). Results do not depend on it.
+/// share small tensors evenly (apps/measure/bench/README.md). Results do not depend on it.
 inline constexpr i64 elementwise_grain = 8192;
 
 /// Sets the number of threads for parallel loops that this thread begins from now on; at least 1. Results do not depend
@@ -38,7 +38,7 @@ struct LoopRules {
 inline thread_local LoopRules loop_rules;
 
 /// While it lives, numbers below the smallest normal one (denormal numbers) are treated as zero on this thread, since
-/// arithmetic with them is much slower (apps/bench/README.md). Every loop below does this on each of its threads, the
+/// arithmetic with them is much slower (apps/measure/bench/README.md). Every loop below does this on each of its threads, the
 /// caller's included, so that results depend neither on the thread nor on the mode that a host program has set. The
 /// host's mode is restored.
 class FlushDenormals {

@@ -9,8 +9,8 @@
 // `gemm` shares one product among threads, and picks one of the first three by the shape (m, n, k) and by which factors
 // are transposed.
 // `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.
-// Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/bench/README.md.
-// Read next: autograd/ops/fused/linear.cpp
+// Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/measure/bench/README.md.
+// Read next: autograd/ops/fused/linear/linear.cpp
 #pragma once
 
 #include <algorithm>

@@ -108,7 +108,7 @@ void copied_strip(i64 m, const Operands<T>& o, Columns part = {}) {
 }
 
 // Rows of B that are far apart compete for a few places in the nearest cache, and each needs an entry in the TLB, the
-// cache for addresses. Copying them first pays (apps/bench/README.md), but not for few rows of A.
+// cache for addresses. Copying them first pays (apps/measure/bench/README.md), but not for few rows of A.
 constexpr i64 rows_worth_a_copy = 64;
 
 }  // namespace

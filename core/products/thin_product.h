@@ -4,7 +4,7 @@
 // Copying W into another layout, as BLAS does for large products, would only add to it. Here the rows of W are read in
 // place, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector
 // has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
-// on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/bench/README.md.
+// on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/measure/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 // Serves: core/products/gemm.h
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace orrery::kernels {
 
-/// Up to this many rows of x, this product is faster than BLAS's (apps/bench/README.md).
+/// Up to this many rows of x, this product is faster than BLAS's (apps/measure/bench/README.md).
 inline constexpr i64 thin_rows = 16;
 /// Whether `gemm` uses `thin_product` for a result of m rows.
 constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= thin_rows; }

@@ -13,7 +13,7 @@
 // Read next: nn/attention/attention.cpp
 #pragma once
 
-#include "autograd/ops/fused/packed_attention.h"
+#include "autograd/ops/fused/attention/packed_attention.h"
 #include "nn/attention/attention_interface.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-#include "autograd/ops/fused/packed_heads.h"
+#include "autograd/ops/fused/attention/packed_heads.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::nn {

@@ -5,7 +5,7 @@
 // buffer that `visit` calls derived is not stored: whoever builds the model computes it again. The configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
-// Read next: apps/toy/toy.cpp
+// Read next: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include "core/files/safetensors.h"

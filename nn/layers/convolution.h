@@ -10,7 +10,7 @@
 // Serves: nn/models/encoder.h
 #pragma once
 
-#include "autograd/ops/fused/convolution.h"
+#include "autograd/ops/convolution.h"
 #include "core/mask.h"
 #include "nn/init.h"
 #include "nn/module.h"

@@ -7,7 +7,7 @@
 // Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
-#include "autograd/ops/fused/residual.h"
+#include "autograd/ops/fused/linear/residual.h"
 #include "autograd/ops/layer_norm.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"

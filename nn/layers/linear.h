@@ -10,7 +10,7 @@
 // Read next: nn/layers/feed_forward.h
 #pragma once
 
-#include "autograd/ops/fused/linear.h"
+#include "autograd/ops/fused/linear/linear.h"
 #include "nn/init.h"
 #include "nn/part.h"
 

@@ -12,7 +12,7 @@
 // Read next: nn/models/decoder.h
 #pragma once
 
-#include "autograd/ops/fused/residual.h"
+#include "autograd/ops/fused/linear/residual.h"
 #include "core/mask.h"
 #include "nn/models/layer_options.h"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "autograd/ops/embedding.h"
-#include "autograd/ops/fused/linear_cross_entropy.h"
+#include "autograd/ops/fused/linear/linear_cross_entropy.h"
 #include "core/tensor_ops.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"

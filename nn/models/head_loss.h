@@ -1,11 +1,11 @@
 // Chapter 7. The loss of a translator: the last layer and the cross entropy of its logits, as one operation.
 //
 // The logits have a number for each token of the vocabulary, more than anything else in the model. They are computed in
-// chunks and never stored as a whole (autograd/ops/fused/linear_cross_entropy.cpp), unless the last layer was replaced.
+// chunks and never stored as a whole (autograd/ops/fused/linear/linear_cross_entropy.cpp), unless the last layer was replaced.
 // Serves: nn/models/transformer.h
 #pragma once
 
-#include "autograd/ops/fused/linear_cross_entropy.h"
+#include "autograd/ops/fused/linear/linear_cross_entropy.h"
 #include "nn/layers/linear.h"
 
 namespace orrery::nn {

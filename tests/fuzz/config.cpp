@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/lm/training.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"
-#include "apps/toy/training.h"
-#include "apps/translate/task.h"
+#include "apps/tasks/toy/training.h"
+#include "apps/tasks/translate/task.h"
 #include "core/files/json.h"
 #include "core/files/safetensors.h"
 #include "core/files/shards.h"

@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "apps/lm/checkpoint.h"
-#include "apps/toy/training.h"
+#include "apps/tasks/lm/checkpoint.h"
+#include "apps/tasks/toy/training.h"
 #include "apps/training/training_files.h"
-#include "apps/translate/saved.h"
+#include "apps/tasks/translate/saved.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "tests/apps/training/line_task.h"

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "apps/lm/text_data.h"
-#include "apps/text/characters.h"
-#include "apps/text/text_file.h"
-#include "apps/text/unicode.h"
-#include "apps/translate/corpus.h"
-#include "apps/translate/line_reader.h"
-#include "apps/translate/words.h"
+#include "apps/data/text_data.h"
+#include "apps/data/characters.h"
+#include "apps/data/text_file.h"
+#include "apps/data/unicode.h"
+#include "apps/data/corpus.h"
+#include "apps/data/line_reader.h"
+#include "apps/data/words.h"
 #include "core/files/file.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"

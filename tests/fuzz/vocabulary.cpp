@@ -2,9 +2,9 @@
 // of texts.
 //
 // The input is a byte that chooses the kind of tokens, the JSON of a vocabulary, a zero byte, and text.
-#include "apps/text/vocabulary.h"
-#include "apps/lm/tokenizer.h"
-#include "apps/text/text_file.h"
+#include "apps/data/vocabulary.h"
+#include "apps/data/tokenizer.h"
+#include "apps/data/text_file.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace orrery;

@@ -4,8 +4,8 @@
 // other bits, and fingerprints (`orrery toy --hash`) noted before can no longer be reproduced.
 #include <doctest/doctest.h>
 
-#include "autograd/ops/fused/packed_heads.h"
-#include "autograd/ops/fused/tiled_attention.h"
+#include "autograd/ops/fused/attention/packed_heads.h"
+#include "autograd/ops/fused/attention/tiled_attention.h"
 #include "core/kernels/reduce.h"
 #include "core/products/blas.h"
 #include "core/products/thin_product.h"

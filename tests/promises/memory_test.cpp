@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "apps/bench/training.h"
+#include "apps/measure/bench/training.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
 #include "tests/core/support.h"

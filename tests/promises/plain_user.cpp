@@ -8,7 +8,7 @@
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
 #include "autograd/ops/formulas.h"
-#include "autograd/ops/fused/scores.h"
+#include "autograd/ops/fused/attention/scores.h"
 #include "autograd/ops/norm_rows.h"
 #include "autograd/ops/softmax_rows.h"
 #include "core/files/hash.h"

@@ -11,17 +11,17 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/lm/training.h"
-#include "apps/text/text_file.h"
-#include "apps/toy/saved.h"
-#include "apps/toy/training.h"
+#include "apps/tasks/lm/training.h"
+#include "apps/data/text_file.h"
+#include "apps/tasks/toy/saved.h"
+#include "apps/tasks/toy/training.h"
 #include "apps/training/training_files.h"
 #include "apps/training/training_log.h"
-#include "apps/translate/saved.h"
+#include "apps/tasks/translate/saved.h"
 #include "autograd/check/scheduling.h"
 #include "core/files/json.h"
 #include "nn/files/gpt_files.h"
-#include "tests/apps/translate/small_translation.h"
+#include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/promises/failing_memory.h"

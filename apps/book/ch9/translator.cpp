@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "apps/translate/saved.h"
+#include "apps/tasks/translate/saved.h"
 
 using namespace orrery;
 using namespace orrery::translate;

@@ -19,7 +19,7 @@
 
 #include "autograd/apply.h"
 #include "autograd/ops/fused/gru_rows.h"
-#include "autograd/ops/fused/linear_rows.h"
+#include "autograd/ops/fused/linear/linear_rows.h"
 #include "core/kernels/reduce.h"
 #include "core/mask.h"
 

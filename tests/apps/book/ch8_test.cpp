@@ -1,4 +1,4 @@
-// Chapter 8. What its text says of the measured speed holds for the tables of apps/bench/README.md.
+// Chapter 8. What its text says of the measured speed holds for the tables of apps/measure/bench/README.md.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ TEST_CASE("rows of a table are read with all their numbers") {
 }
 
 TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on a Xeon 1.2 to 4 times as fast") {
-  const auto faster = rows_called("times faster than PyTorch", lines_of("apps/bench/README.md"));
+  const auto faster = rows_called("times faster than PyTorch", lines_of("apps/measure/bench/README.md"));
   REQUIRE(faster.size() == 2);
   CHECK(faster[0].size() == 8);
   CHECK(*std::min_element(faster[0].begin(), faster[0].end()) > 2);
@@ -38,7 +38,7 @@ TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, o
 }
 
 TEST_CASE("on two Zen 5 cores a step of a large model takes at most a tenth longer than the limit") {
-  const auto times = rows_called("times the limit", lines_of("apps/bench/README.md"));
+  const auto times = rows_called("times the limit", lines_of("apps/measure/bench/README.md"));
   REQUIRE(times.size() == 2);
   REQUIRE(times[0].size() == 8);  // toy, annotated, tiny-mt, base, nanogpt, gpt-mid, gpt2, long
   for (const size_t large : {1, 3, 5, 6, 7}) CHECK(times[0][large] <= 1.1);

@@ -6,7 +6,7 @@
 
 #include "apps/program/options.h"
 #include "tests/apps/install/tools.h"
-#include "tests/apps/report/written_log.h"
+#include "tests/apps/show/report/written_log.h"
 #include "tests/text.h"
 
 using namespace orrery;

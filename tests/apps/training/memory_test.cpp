@@ -1,15 +1,15 @@
 // Chapter 9. Tests of the least memory that a training needs.
 #include "apps/training/memory.h"
 
-#include "apps/bench/configs.h"
+#include "apps/measure/bench/configs.h"
 #include "apps/program/machine.h"
-#include "apps/toy/training.h"
+#include "apps/tasks/toy/training.h"
 #include "apps/training/run_options.h"
 #include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 #include "tests/apps/run_program.h"
-#include "tests/apps/translate/small_translation.h"
+#include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/support.h"
 
 using namespace orrery;

@@ -6,7 +6,7 @@
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/lm_program.h"
-#include "tests/apps/toy/toy_program.h"
+#include "tests/apps/tasks/toy/toy_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 

@@ -1,6 +1,6 @@
 // Chapter 8. Grades exercise 8.3.
 //
-// Serves: autograd/ops/fused/tiled_attention.h
+// Serves: autograd/ops/fused/attention/tiled_attention.h
 
 void grade(Grader& g) {
   const double hidden = -std::numeric_limits<double>::infinity(), ln2 = std::log(2.0);

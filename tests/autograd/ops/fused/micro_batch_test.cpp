@@ -2,7 +2,7 @@
 #include <functional>
 #include <map>
 
-#include "autograd/ops/fused/tiled_attention.h"
+#include "autograd/ops/fused/attention/tiled_attention.h"
 #include "core/mask.h"
 #include "tests/autograd/ops/support.h"
 

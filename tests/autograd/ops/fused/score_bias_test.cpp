@@ -1,7 +1,7 @@
 // Chapter 8. A bias on the scores: packed and tiled forms against the textbook form, and that against loops.
 #include <doctest/doctest.h>
 
-#include "autograd/ops/fused/tiled_attention.h"
+#include "autograd/ops/fused/attention/tiled_attention.h"
 #include "core/machine/memory.h"
 #include "tests/autograd/ops/textbook_attention.h"
 

@@ -1,0 +1,92 @@
+// Chapter 9. What the tokens of a text are: its characters, its bytes, or pieces of words.
+//
+//   chars           every character that occurs, in the order of the code points, as in nanoGPT
+//                   (data/shakespeare_char/prepare.py)
+//   bytes           the 256 bytes: for any file
+//   sentencepiece   pieces that SentencePiece finds in the text (apps/data/vocabulary.h, the exact kind), and the bytes
+// Whatever they are, a text becomes tokens and the same text again, to the byte.
+// Serves: nn/models/gpt.h
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/data/vocabulary.h"
+#include "core/files/safetensors.h"
+
+namespace orrery {
+
+enum class TokenKind { chars, bytes, sentencepiece };
+/// Their names, in their order.
+constexpr std::array<std::string_view, 3> names(TokenKind) { return {"chars", "bytes", "sentencepiece"}; }
+
+/// Characters and their numbers, in the order of their code points.
+class Alphabet {
+ public:
+  /// Every character of `text`. Errors: text that is not UTF-8, naming the byte.
+  explicit Alphabet(std::string_view text);
+
+  i64 size() const { return static_cast<i64>(characters_.size()); }
+  /// The tokens of a text. Errors: a character that is not in the alphabet.
+  std::vector<i32> tokens(std::string_view text) const;
+  /// The character of a token.
+  const std::string& character(i32 token) const;
+  /// Every character once. This text gives the same alphabet again.
+  std::string text() const;
+
+ private:
+  static constexpr i32 none = -1;
+  std::vector<std::string> characters_;  // of each token
+  std::vector<i32> numbers_;             // the token of each code point, `none` if it is not in the alphabet
+};
+
+/// Text as tokens and back. Copies share the vocabulary.
+class Tokenizer {
+ public:
+  explicit Tokenizer(const Alphabet& alphabet);
+  /// Error: a vocabulary that is not exact.
+  explicit Tokenizer(const Vocabulary& vocabulary);
+  static Tokenizer of_bytes();
+
+  TokenKind kind() const { return kind_; }
+  /// The vocabulary of pieces.
+  const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
+  /// The number of different tokens.
+  i64 size() const { return static_cast<i64>(texts_.size()); }
+  /// What `count` tokens are called: "characters".
+  std::string_view name() const;
+
+  /// The tokens of a text. Errors: text that is not UTF-8, unless the tokens are bytes; a character that is not in the
+  /// alphabet.
+  std::vector<i32> tokens(std::string_view text) const;
+  /// The length of the longest prefix of `text` that can be tokenised by itself when more text follows: its tokens,
+  /// followed by those of the rest, are the tokens of the whole. SentencePiece reads a line at a time, of at most 4,096
+  /// bytes.
+  size_t separable_prefix(std::string_view text) const;
+  /// What a token stands for: bytes, which need not be whole characters.
+  const std::string& text(i32 token) const;
+  /// The prompt that is used if none is given: a new line, or the first character of an alphabet that has no new line.
+  std::vector<i32> beginning() const;
+
+  /// As metadata of a model, and back. Errors: metadata without tokens, or with damaged ones.
+  Metadata metadata() const;
+  static Tokenizer of_metadata(const Metadata& metadata);
+  /// Whether metadata have tokens, damaged or not.
+  static bool is_in(const Metadata& metadata);
+
+ private:
+  explicit Tokenizer(TokenKind kind) : kind_(kind) {}
+
+  TokenKind kind_;
+  std::vector<std::string> texts_;  // of each token
+  std::optional<Alphabet> alphabet_;
+  std::optional<Vocabulary> vocabulary_;
+};
+
+/// The lines of a text, each with its line feed, cut after at most 4,096 bytes: what SentencePiece reads at a time.
+std::vector<std::string_view> lines_in(std::string_view text);
+
+}  // namespace orrery

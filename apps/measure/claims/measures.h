@@ -1,0 +1,27 @@
+// Chapter 9. The measurements behind the claims, by the file that makes them.
+//
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include "apps/measure/claims/claims.h"
+
+namespace orrery::claims {
+
+// positions.cpp: order, and what lies beyond the trained length.
+Finding order_needs_positions(const Run& run);
+Finding learned_equals_sinusoidal(const Run& run);
+Finding sinusoidal_extrapolates(const Run& run);
+Finding learned_do_not_extrapolate(const Run& run);
+Finding distances_extrapolate(const Run& run);
+
+// cost.cpp: operations and bytes, counted.
+Finding quadratic_operations(const Run& run);
+Finding linear_memory(const Run& run);
+
+// recipes.cpp: what the paper's training is made of, and mistakes in it.
+Finding missing_scale(const Run& run);
+Finding label_smoothing(const Run& run);
+Finding gradients_at_the_start(const Run& run);
+Finding flipped_mask(const Run& run);
+
+}  // namespace orrery::claims

@@ -1,0 +1,198 @@
+// Chapter 9. Claims about the paper's model and its training: the scale, label smoothing, where to normalise, masks.
+//
+// Serves: optim/adam.h
+#include <algorithm>
+#include <cmath>
+
+#include "apps/measure/claims/measures.h"
+#include "apps/measure/claims/training.h"
+#include "apps/program/columns.h"
+#include "autograd/ops/cross_entropy.h"
+#include "core/tensor_ops.h"
+
+namespace orrery::claims {
+namespace {
+
+constexpr i64 letters = 8, line_length = 16;
+// How often a language repeats the token before the last: one that is nearly certain, and one with much chance.
+constexpr double nearly_certain = 0.95, with_chance = 0.75;
+
+SequenceModelConfig config_of(bool norm_first, i64 num_layers) {
+  return {.symbols = letters,
+          .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64, .dropout = 0, .norm_first = norm_first},
+          .num_layers = num_layers,
+          .max_len = line_length};
+}
+
+// --- The division by sqrt(d_k).
+
+// The accuracy of a short training to name the token three positions back, with one head of size d_k whose queries and
+// keys start with variance about 1/2; for each seed.
+std::vector<double> accuracy_with_scores(i64 d_k, bool scaled, const Run& run) {
+  return for_each_seed([&](u64 seed) {
+    Rng rng(seed);
+    SequenceModel model({.symbols = letters,
+                         .layer = {.d_model = 32,
+                                   .num_heads = 1,
+                                   .d_ff = 64,
+                                   .d_k = d_k,
+                                   .d_v = 32,
+                                   .dropout = 0,
+                                   .init = nn::Init::pytorch_linear},
+                         .max_len = line_length,
+                         .scaled = scaled},
+                        rng);
+    return train(model, earlier_token(letters, 3), {.steps = 200}, seed, run).accuracy;
+  });
+}
+
+// --- Label smoothing.
+
+// A task that draws from the same 40 sequences again and again.
+Task only_forty(const Task& task, u64 seed) {
+  Rng rng(seed, u64{3} << 40);
+  const Lesson all = task(40, line_length, rng);
+  return [all](i64 count, i64 length, Rng& numbers) {
+    Lesson lesson{.ids = full({count, length}, 0, Dtype::i32), .labels = full({count, length}, 0, Dtype::i32)};
+    for (i64 row = 0; row < count; ++row) {
+      const i64 i = numbers.integer(0, all.ids.size(0));
+      slice_into(lesson.ids, all.ids.rows(i, i + 1), 0, row, false);
+      slice_into(lesson.labels, all.labels.rows(i, i + 1), 0, row, false);
+    }
+    return lesson;
+  };
+}
+
+struct Scores {
+  std::vector<double> perplexity, accuracy;
+};
+// On 500 new sequences, for each seed.
+Scores scores_with(double smoothing, bool endless, const Run& run) {
+  Scores scores;
+  for (const u64 seed : seeds) {
+    const Task language = noisy_language(letters, nearly_certain);
+    Rng weights(seed), exam(seed, exam_numbers);
+    SequenceModel model(config_of(false, 2), weights);
+    train(model, endless ? language : only_forty(language, seed), {.steps = 300, .smoothing = smoothing}, seed, run);
+    const Score score = examine(model, language(500, line_length, exam));
+    scores.perplexity.push_back(std::exp(score.loss));
+    scores.accuracy.push_back(score.accuracy);
+  }
+  return scores;
+}
+
+// --- Gradients before the first step.
+
+// The norm of dL/dW of the last layer's second feed-forward matrix before the first step, mean of three seeds.
+double gradient_of_last_layer(bool norm_first, i64 num_layers) {
+  return mean_of(for_each_seed([&](u64 seed) {
+    Rng rng(seed);
+    SequenceModel model(config_of(norm_first, num_layers), rng);
+    const Lesson lesson = earlier_token(letters, 1)(16, line_length, rng);
+    nn::Pass pass = nn::Pass::inference();
+    backward(cross_entropy(model(lesson.ids, pass), lesson.labels, {.ignore_index = ignored}));
+    const Tensor& g = model.encoder.layers.back().feed_forward.linear2.weight.gradient();
+    return std::sqrt(dot(g, g));
+  }));
+}
+
+// --- A flipped mask.
+
+// True and false confused: query i sees exactly the keys that a causal mask hides, those after it.
+Mask flipped_causal(i64 length) {
+  Tensor allow = zeros({length, length}, Dtype::i32);
+  for (i64 i = 0; i < length; ++i)
+    for (i64 j = i + 1; j < length; ++j) allow.set(i * length + j, 1);
+  return Mask::allow(allow);
+}
+
+// The model's score when it writes: nothing follows the token that it must continue.
+Score score_when_writing(SequenceModel& model, bool flipped, u64 seed) {
+  constexpr i64 length = line_length / 2;
+  if (flipped) model.mask = flipped_causal(length);
+  Rng rng(seed, exam_numbers);
+  Lesson lesson = noisy_language(letters, with_chance)(500, length, rng);
+  slice_into(lesson.labels, full({500, length - 1}, ignored, Dtype::i32), 1, 0, false);
+  return examine(model, lesson);
+}
+
+}  // namespace
+
+Finding missing_scale(const Run& run) {
+  Finding finding{.measured = {"accuracy after 200 steps for seeds 1, 2, 3 (a guess: 0.125)"}};
+  std::vector<double> with, without;  // at the end: those of the largest d_k
+  for (const i64 d_k : {8, 256}) {
+    with = accuracy_with_scores(d_k, true, run);
+    without = accuracy_with_scores(d_k, false, run);
+    const int size = static_cast<int>(d_k);
+    finding.measured.push_back(for_seeds(numbers("d_k = %3d, with 1/sqrt(d_k):   ", size), with));
+    finding.measured.push_back(for_seeds(numbers("d_k = %3d, without 1/sqrt(d_k):", size), without));
+  }
+  finding.verdict = verdict_of(least(with) > most(without) + 0.2);
+  return finding;
+}
+
+Finding label_smoothing(const Run& run) {
+  Finding finding;
+  bool both = false, any = false;
+  for (const bool endless : {true, false}) {
+    const Scores plain = scores_with(0, endless, run), smooth = scores_with(0.1, endless, run);
+    finding.measured.push_back(endless ? "trained on new sequences in every step; on 500 others, for seeds 1, 2, 3:"
+                                       : "trained on 40 sequences again and again; on 500 others:");
+    finding.measured.push_back(for_seeds("  perplexity  without", plain.perplexity) +
+                               for_seeds("    with smoothing", smooth.perplexity));
+    finding.measured.push_back(for_seeds("  accuracy    without", plain.accuracy) +
+                               for_seeds("    with smoothing", smooth.accuracy));
+    bool worse = true;
+    for (size_t i = 0; i < std::size(seeds); ++i) worse = worse && smooth.perplexity[i] > 1.015 * plain.perplexity[i];
+    const bool better = mean_of(smooth.accuracy) > mean_of(plain.accuracy) + 0.01;
+    both = both || (worse && better);
+    any = any || worse || better;
+  }
+  finding.verdict = verdict_of(any, both);
+  return finding;
+}
+
+Finding gradients_at_the_start(const Run& run) {
+  Finding finding{
+      .measured = {"norm of the gradient of the last layer's W_2 before the first step, mean of three seeds",
+                   "layers     norm after     norm before     1/sqrt(layers)"}};
+  std::vector<double> post, pre;
+  for (const i64 layers : {4, 16, 64}) {
+    run.go_on();
+    post.push_back(gradient_of_last_layer(false, layers));
+    pre.push_back(gradient_of_last_layer(true, layers));
+    finding.measured.push_back(numbers("%6d %14.3f %15.3f %18.3f", static_cast<int>(layers), post.back(), pre.back(),
+                                       1 / std::sqrt(static_cast<double>(layers))));
+  }
+  const bool stays = post.back() > 0.8 * post.front(), shrinks = pre.back() < 0.6 * pre.front();
+  finding.verdict = verdict_of(stays, shrinks);
+  return finding;
+}
+
+Finding flipped_mask(const Run& run) {
+  const double entropy = entropy_of_noisy_language(letters, with_chance);
+  Finding finding{
+      .measured = {numbers("mean loss over all sequences: at least %.3f without seeing the future; a guess: %.3f",
+                           entropy, std::log(static_cast<double>(letters))),
+                   "losses for seeds 1, 2, 3, each a mean over some sequences:"}};
+  std::vector<double> training[2], writing[2];
+  for (const bool flipped : {false, true}) {
+    for (const u64 seed : seeds) {
+      Rng rng(seed);
+      SequenceModel model(config_of(false, 2), rng);
+      if (flipped) model.mask = flipped_causal(line_length);
+      training[flipped].push_back(train(model, noisy_language(letters, with_chance), {.steps = 300}, seed, run).loss);
+      writing[flipped].push_back(score_when_writing(model, flipped, seed).loss);
+    }
+    const std::string mask = flipped ? "flipped mask, " : "causal mask,  ";
+    finding.measured.push_back(for_seeds(mask + "in training:      ", training[flipped]));
+    finding.measured.push_back(for_seeds(mask + "when it writes:   ", writing[flipped]));
+  }
+  const bool looks_better = most(training[true]) < entropy - 0.2;
+  const bool cannot_write = least(writing[true]) > most(writing[false]) + 0.4;
+  finding.verdict = verdict_of(looks_better, cannot_write);
+  return finding;
+}
+
+}  // namespace orrery::claims

@@ -1,0 +1,125 @@
+// Chapter 9. The doctor's own checks.
+//
+// Serves: apps/tasks/toy/toy.cpp
+#include "apps/measure/doctor/checks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "apps/measure/bench/gemm.h"
+#include "apps/measure/doctor/peak.h"
+#include "apps/program/columns.h"
+#include "apps/program/stopwatch.h"
+
+namespace orrery {
+namespace {
+
+bool is_battery_used(const SystemFiles& files) {
+  const std::string folder = "/sys/class/power_supply";
+  bool battery = false, mains = false;
+  for (const std::string& name : files.names(folder)) {
+    const std::string type = files.text(folder + "/" + name + "/type");
+    battery = battery || type.starts_with("Battery");
+    mains = mains || (!type.starts_with("Battery") && files.number(folder + "/" + name + "/online", 0) == 1);
+  }
+  return battery && !mains;
+}
+
+}  // namespace
+
+FreeSpace free_space_of(const std::string& folder) {
+  std::error_code unknown;
+  const auto space = std::filesystem::space(folder, unknown);
+  return {.bytes = unknown ? -1 : static_cast<i64>(std::min<u64>(space.available, u64{1} << 62)),
+          .writable = ::access(folder.c_str(), W_OK) == 0};
+}
+
+Finding disk_finding(const FreeSpace& space) {
+  constexpr i64 little = i64{2} << 30, very_little = i64{100} << 20;
+  const std::string subject = "disk",
+                    text = numbers("%.1f GB free in this folder", static_cast<double>(space.bytes) / (1 << 30)),
+                    elsewhere = "save models elsewhere, or make room";
+  if (!space.writable) return {Verdict::note, subject, "this folder cannot be written", "save models elsewhere"};
+  if (space.bytes < 0) return {Verdict::ok, subject, "the system does not tell how much is free in this folder"};
+  if (space.bytes < very_little) return {Verdict::harmful, subject, text + ": a model may not fit", elsewhere};
+  if (space.bytes < little)
+    return {Verdict::note, subject, text + ": the state of a large training may not fit", elsewhere};
+  return {Verdict::ok, subject, text};
+}
+
+Finding power_finding(const SystemFiles& files) {
+  const std::string subject = "power", folder = "/sys/devices/system/cpu/cpu0/cpufreq/";
+  if (is_battery_used(files))
+    return {Verdict::note, subject, "the machine runs on its battery, and may be slower for it", "plug it in"};
+  const i64 most = files.number(folder + "scaling_max_freq", 0),
+            possible = files.number(folder + "cpuinfo_max_freq", 0);
+  if (most <= 0 || possible <= 0) return {Verdict::ok, subject, "the system sets no limit that it tells of"};
+  const std::string limit =
+      numbers("%.1f of %.1f GHz", 1e-6 * static_cast<double>(most), 1e-6 * static_cast<double>(possible));
+  if (100 * most < 95 * possible)
+    return {2 * most <= possible ? Verdict::harmful : Verdict::note, subject, "the clock is limited to " + limit,
+            "raise it: cpupower frequency-set --max"};
+  // With the driver of newer Intel and AMD CPUs, `powersave` is the usual governor, and the CPU decides.
+  const std::string governor = files.text(folder + "scaling_governor"), driver = files.text(folder + "scaling_driver");
+  if (governor.starts_with("powersave") && !driver.starts_with("intel_pstate") && !driver.starts_with("amd"))
+    return {Verdict::note, subject, "the governor powersave keeps the clock low",
+            "cpupower frequency-set -g performance"};
+  return {Verdict::ok, subject, "clock up to " + limit};
+}
+
+Speed measured_speed_of(const Machine& machine) {
+  // A product takes a millisecond: beside other programs, some runs are not interrupted. It has rows for every core.
+  // The clock may change at any time, so all three are measured in turn.
+  constexpr i64 n = 384;
+  constexpr int rounds = 3;
+  constexpr double of_peak = 0.02, too_long = 0.5;
+  const int cores = std::min(machine.threads, machine.allowed);
+  const i64 rows = std::max<i64>(n, n / 2 * cores);
+  Speed best;
+  const Stopwatch watch;
+  for (int round = 0; round < rounds && (round == 0 || watch.seconds() < too_long); ++round) {
+    best.peak = std::max(best.peak, peak_speed(machine.level, cores, of_peak));
+    best.ours = std::max(best.ours, measured_speed({"one", Trans::none, rows, n, n}));
+    best.blas = std::max(
+        best.blas, measured_speed({"one on each thread", Trans::none, n, n, n, std::max(2, machine.threads)}, true));
+  }
+  return best;
+}
+
+Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
+  constexpr double good = 0.5, poor = 0.35;
+  const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak;
+  const std::string subject = "speed",
+                    text = numbers(
+                        "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS: %.0f and %.0f %% of "
+                        "what the CPU can do (%.0f)",
+                        1e-9 * speed.ours, 1e-9 * speed.blas, 100 * ours, 100 * blas, 1e-9 * speed.peak);
+  if (std::min(ours, blas) >= good) return {Verdict::ok, subject, text};
+  if (busy) return {Verdict::note, subject, text + ", beside other programs", "measure again when these have ended"};
+  const std::optional<VectorLevel> kernel = kernel_vector_level(machine.blas.kernel);
+  std::string advice = "see the lines build, threads and blas";
+  if (blas < good && kernel && *kernel < machine.level && !machine.environment.contains("OPENBLAS_CORETYPE"))
+    advice = std::string("this OpenBLAS does not know the CPU: install a newer one, or try OPENBLAS_CORETYPE=") +
+             (machine.level == VectorLevel::avx512 ? "SkylakeX" : "Haswell");
+  return {ours < poor ? Verdict::harmful : Verdict::note, subject, text, advice};
+}
+
+std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {
+  std::vector<Finding> all = findings(machine);
+  all.push_back(disk_finding(free_space_of(".")));
+  all.push_back(power_finding(SystemFiles()));
+  const Finding load = busy_finding(watch_cores(machine.cores), machine.cores);
+  all.push_back(load);
+  try {
+    speed = measured_speed_of(machine);
+    all.push_back(speed_finding(speed, load.verdict != Verdict::ok, machine));
+  } catch (const Error& error) {  // an OpenBLAS that several threads cannot call
+    all.push_back({Verdict::harmful, "speed", error.what(), ""});
+  }
+  return all;
+}
+
+}  // namespace orrery

@@ -1,0 +1,39 @@
+// Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/findings.h).
+//
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apps/program/findings.h"
+
+namespace orrery {
+
+/// The free bytes of the disk of a folder, and whether files can be written there.
+struct FreeSpace {
+  i64 bytes = 0;  ///< -1: the system does not tell
+  bool writable = false;
+};
+FreeSpace free_space_of(const std::string& folder);
+Finding disk_finding(const FreeSpace& space);
+
+/// What keeps the clock of the CPU low: a battery, or a setting of the system; as far as the system tells.
+Finding power_finding(const SystemFiles& files);
+
+/// Operations per second.
+struct Speed {
+  double ours = 0;  ///< of a matrix product of the size of a layer's, by our own kernels
+  double blas = 0;  ///< of one such product on each thread, by OpenBLAS
+  double peak = 0;  ///< of multiplications and additions of registers alone
+};
+/// Takes about half a second.
+Speed measured_speed_of(const Machine& machine);
+/// If other programs kept cores busy, nothing is harmful: another measurement may be better. A slow OpenBLAS alone is
+/// only to note, since most products are computed by our own kernels.
+Finding speed_finding(const Speed& speed, bool busy, const Machine& machine);
+
+/// Everything, in the order in which it is printed; measures for about a second.
+std::vector<Finding> all_findings(const Machine& machine, Speed& speed);
+
+}  // namespace orrery

@@ -1,0 +1,121 @@
+// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
+//
+// What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
+// gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures with
+// the one in `apps/book/figures/`; diagrams without numbers are only kept there.
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+/// How much the data of a picture may be: bytes, values in JSON, and, of these values, weights of every head.
+inline constexpr size_t most_figure_bytes = size_t{4} << 20;
+inline constexpr i64 most_figure_values = 300'000;  // the weights of the longest sequences of `orrery toy`, 512 x 512
+inline constexpr i64 most_head_weights = 200'000;
+/// The largest number of a layer or a head that a picture's data may name: more than any model has.
+inline constexpr i64 most_layers = 1000;
+
+/// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
+struct Picture {
+  std::string (*draw)(const std::string& data) = nullptr;
+  bool needs_data = true;
+};
+/// Every picture by its name that is drawn from numbers: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg`
+/// keeps it, and the numbers it needs are in `apps/data/NAME.json`. The other pictures were drawn once.
+const std::map<std::string, Picture>& pictures();
+
+/// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
+struct AttentionFigure {
+  std::string task;  ///< "reverse"
+  int layer = 0, head = 0;
+  std::vector<std::string> written, read;
+  std::vector<std::vector<double>> weights;  ///< rounded to two decimals
+};
+/// The figure as JSON, and back. Errors: text that does not describe one.
+std::string to_json(const AttentionFigure& figure);
+AttentionFigure attention_figure(const std::string& json);
+/// A grid: a row for each symbol written, a column for each symbol read; the stronger the colour, the more.
+std::string draw(const AttentionFigure& figure);
+
+/// The attention weights of one head: weights[i][j] is how much of symbol j flows into symbol i.
+struct HeadMap {
+  int layer = 0, head = 0;
+  std::vector<std::vector<double>> weights;  ///< rounded to two decimals
+};
+/// What every head of a trained toy looks at while the decoder is given the right answer.
+struct HeadsFigure {
+  std::string task;                  ///< "reverse"
+  std::vector<std::string> source;   ///< what the encoder reads
+  std::vector<std::string> input;    ///< what the decoder reads: the begin mark, and the answer
+  std::vector<std::string> written;  ///< what it writes after each of these
+  std::vector<HeadMap> encoder, decoder_self, decoder_cross;  ///< layer by layer
+};
+/// The figure as JSON, and back. Errors: text that does not describe one.
+std::string to_json(const HeadsFigure& figure);
+HeadsFigure heads_figure(const std::string& json);
+/// A small grid for each head, in lines of at most 8 (apps/show/figure/toy_heads.cpp).
+std::string draw(const HeadsFigure& figure);
+
+/// How a training went: the mean loss and the mean accuracy of each `every` steps.
+struct LossFigure {
+  std::string task;  ///< "reverse"
+  int steps = 0, every = 0;
+  double guess = 0;  ///< the loss where every token is held equally likely
+  double least = 0;  ///< the smallest loss there is; above 0 with label smoothing
+  std::vector<double> loss, accuracy;
+};
+/// The figure as JSON, losses and accuracies rounded to three decimals, and back. Errors: text that does not describe
+/// one.
+std::string to_json(const LossFigure& figure);
+LossFigure loss_figure(const std::string& json);
+/// Two charts: loss, between that of guessing and the smallest one, and accuracy.
+std::string draw(const LossFigure& figure);
+
+/// Learning rates over the steps: Noam with two warm-ups, with a cool-down, and a cosine.
+std::string draw_schedules();
+/// Gradient descent, momentum and Adam on their way through a long valley.
+std::string draw_valley();
+
+/// A training step of one configuration, as the comparison with PyTorch measured it.
+struct SpeedRow {
+  std::string config;
+  double pytorch_ms = 0, orrery_ms = 0, limit_ms = 0;
+  double pytorch_mb = 0, orrery_mb = 0;
+};
+struct SpeedFigure {
+  std::string machine;  ///< processor, compiler, libraries, date: one line
+  std::vector<SpeedRow> rows;
+};
+/// Errors: text that does not describe one.
+SpeedFigure speed_figure(const std::string& json);
+/// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
+std::string draw(const SpeedFigure& figure);
+
+/// How the loss of one training of a translator fell.
+struct TranslatorCurve {
+  std::string model;                    ///< "transformer", "recurrent" or "convolutional"
+  std::vector<double> minutes, losses;  ///< at each evaluation
+};
+struct TranslatorsFigure {
+  std::string note;                     ///< what was measured, and where: one line
+  std::vector<TranslatorCurve> curves;  ///< those of one model follow one another
+};
+/// Errors: text that does not describe one.
+TranslatorsFigure translators_figure(const std::string& json);
+/// All curves over time, in one chart (apps/show/figure/translators.cpp).
+std::string draw(const TranslatorsFigure& figure);
+
+/// The error of numeric derivatives against their step; activation functions and their slopes (chapter 3).
+std::string draw_eps();
+std::string draw_activations();
+
+/// The sinusoidal encodings as a grid (chapter 6).
+std::string draw_positions();
+
+}  // namespace orrery

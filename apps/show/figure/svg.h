@@ -1,0 +1,64 @@
+// Chapter 9. A picture as text: SVG, in colours that fit a light and a dark page.
+//
+// A picture has a width and a height in pixels, x to the right and y down. Colours are named by what they are for, and
+// the style sheet inside the picture says what each name means on a light and on a dark page.
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace orrery {
+
+/// What a shape or a text is drawn for.
+enum class Ink {
+  text,    ///< what is read first
+  note,    ///< labels and explanations
+  frame,   ///< thin lines around and between
+  mark,    ///< what the picture is about
+  beside,  ///< what it is compared with
+  second,  ///< a second thing that the picture is about, such as gradients beside values
+};
+
+/// Where a text stands relative to its x.
+enum class Anchor { start, middle, end };
+
+struct Point {
+  double x = 0, y = 0;
+};
+
+/// How a line is drawn.
+struct Stroke {
+  double width = 1;
+  bool dashed = false;
+};
+
+/// Words as they stand in SVG or HTML. They may come from a foreign file, so they are also made
+/// `harmless` (core/error.h).
+std::string in_markup(const std::string& words);
+
+class Svg {
+ public:
+  /// `title` is read aloud by screen readers and shown when the mouse rests on the picture.
+  Svg(double width, double height, const std::string& title);
+  /// A filled rectangle; `opacity` from 0, invisible, to 1.
+  void rectangle(double x, double y, double width, double height, Ink ink, double opacity = 1);
+  /// The outline of a rectangle.
+  void box(double x, double y, double width, double height, Ink ink = Ink::frame, Stroke stroke = {});
+  void line(double x1, double y1, double x2, double y2, Ink ink, Stroke stroke = {});
+  /// Straight lines from point to point; needs at least two.
+  void polyline(const std::vector<Point>& points, Ink ink, Stroke stroke = {});
+  /// A filled circle.
+  void circle(double x, double y, double radius, Ink ink, double opacity = 1);
+  /// One line of text; y is its base line. `size` is in pixels.
+  void text(double x, double y, const std::string& words, Ink ink, double size = 13, Anchor anchor = Anchor::start);
+  /// The whole picture.
+  std::string str() const;
+
+ private:
+  void path(const std::string& commands, const std::string& classes, const Stroke& stroke);
+
+  std::string head_, body_;
+};
+
+}  // namespace orrery

@@ -1,0 +1,186 @@
+// Chapter 9. A saved model: load it with its tokens, then sample from it or evaluate it.
+//
+// Serves: nn/models/gpt.h
+#include "apps/tasks/lm/saved.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+
+#include "apps/tasks/lm/checkpoint.h"
+#include "apps/program/command.h"
+#include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
+#include "apps/program/options.h"
+#include "apps/program/progress.h"
+#include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
+#include "apps/data/text_file.h"
+#include "core/machine/parallel.h"
+#include "nn/generate/decoding.h"
+
+namespace orrery {
+namespace {
+
+struct SampleOptions {
+  nn::SamplingOptions sampling;
+  LmSource load;
+  std::string prompt;
+  i64 tokens = 500, seed = 1, threads = 1;
+};
+
+struct EvalOptions {
+  LmSource load;
+  std::vector<std::string> files;
+  bool whole = false;
+  i64 stride = 0, threads = 1;  // stride 0: the model's length
+};
+
+// Joins bytes into whole characters, so that a terminal never gets a part of one.
+class CharacterWriter {
+ public:
+  void write(const std::string& bytes) {
+    waiting_ += bytes;
+    const size_t whole = whole_characters(waiting_);
+    std::cout << for_reader(waiting_.substr(0, whole), STDOUT_FILENO) << std::flush;
+    waiting_.erase(0, whole);
+  }
+  // Writes what is left, which is not a whole character.
+  void end() { std::cout << for_reader(waiting_, STDOUT_FILENO) << std::endl; }
+
+ private:
+  std::string waiting_;
+};
+
+int sample(const SampleOptions& options) {
+  set_threads(static_cast<int>(options.threads));
+  const LmModel saved = load_lm(options.load);
+  const Tokenizer& tokenizer = saved.tokenizer;
+  const std::vector<i32> prompt = options.prompt.empty()
+                                      ? tokenizer.beginning()
+                                      : within("--prompt", [&] { return tokenizer.tokens(options.prompt); });
+  const i64 read = std::min(static_cast<i64>(prompt.size()), saved.model.config.max_len);
+  print_start(std::cerr, {.seed = options.seed, .parameters = saved.model.config.parameter_count()});
+  if (read < static_cast<i64>(prompt.size()))
+    std::cerr << "the model sees at most " << read << ' ' << tokenizer.name() << ": only the last " << read
+              << " of the prompt count\n";
+  const Interrupt interrupt;
+  Rng rng(static_cast<u64>(options.seed));
+  i64 written = 0;
+  CharacterWriter writer;
+  const Stopwatch watch;
+  std::cout << for_reader(options.prompt, STDOUT_FILENO) << std::flush;
+  nn::generate(saved.model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
+    writer.write(tokenizer.text(token));
+    ++written;
+    return std::cout.good() && !interrupt.requested();
+  });
+  const double seconds = watch.seconds();
+  writer.end();
+  if (written > 0)
+    std::cerr << written << (written == 1 ? " token, " : " tokens, ")
+              << std::llround(static_cast<double>(written) / seconds) << " tokens/s\n";
+  return interrupt.requested() ? interrupted : done;
+}
+
+// "4096/111539 characters  12 s left"
+std::string progress_line(i64 counted, i64 all, std::string_view tokens, double seconds) {
+  const double left = seconds / static_cast<double>(counted) * static_cast<double>(all - counted);
+  return std::to_string(counted) + '/' + std::to_string(all) + ' ' + std::string(tokens) + "  " + duration(left) +
+         " left";
+}
+
+int evaluate(const EvalOptions& options) {
+  set_threads(static_cast<int>(options.threads));
+  const LmModel saved = load_lm(options.load);
+  if (options.stride > saved.model.config.max_len)
+    usage_error("--stride", "must be at most the model's length, " + std::to_string(saved.model.config.max_len));
+  const std::vector<std::string> paths = text_paths(options.files);
+  const std::string name = paths[0] + (paths.size() > 1 ? " and " + std::to_string(paths.size() - 1) + " more" : "");
+  const FileText file = [&] {
+    const Phase phase("cutting " + name + " into tokens");
+    return read_tokens(paths, saved.tokenizer);
+  }();
+  check(options.whole || file.text.count() > 10, "lm", "the text of ", name, " is too short: of its ",
+        file.text.count(), ' ', saved.tokenizer.name(),
+        " only the last tenth would count, and at least two must; --whole takes all");
+  constexpr i64 least_block = 1;  // unlike a training, `loss_over` needs no more than two tokens
+  const auto last_part = [&] { return split(file, saved.tokenizer, least_block).validation; };
+  const Text text = options.whole ? file.text : within("read " + name, last_part);
+  check(text.count() > 1, "lm", "the text of ", name, " is too short: it needs at least two ", saved.tokenizer.name());
+  print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
+  const Stopwatch watch;
+  LiveLine live(std::cerr, terminal_of(STDERR_FILENO));
+  const double loss = loss_over(saved.model, text, options.stride, [&](i64 counted) {
+    live.show(progress_line(counted, text.count() - 1, saved.tokenizer.name(), watch.seconds()));
+  });
+  live.clear();
+  std::cerr << "evaluated on " << (options.whole ? "all " : "the last ") << text.count() << ' '
+            << saved.tokenizer.name() << " of " << harmless(name) << " in " << std::fixed << std::setprecision(1)
+            << watch.seconds() << " s\n";
+  std::cout << std::fixed << std::setprecision(4) << (options.whole ? "loss " : "validation loss ") << loss << " nats, "
+            << in_bits(loss, length_of(text, saved.tokenizer), file.is_utf8) << ", perplexity " << std::exp(loss)
+            << std::endl;
+  return done;
+}
+
+void add_source(CLI::App& command, LmSource& source) {
+  add_loaded_gpt(command, source.path, source.heads);
+  add_file(command, "--characters", source.characters,
+           "Only for a model of another program that has characters as tokens, such as nanoGPT's shakespeare_char: the "
+           "text that it was trained on, which has these characters");
+}
+
+}  // namespace
+
+void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads) {
+  require(take_folders(
+      add_file(command, "--load", path,
+               "The model, or the folder of --save FOLDER/; also a GPT-2 of Hugging Face or nanoGPT as safetensors, in "
+               "one file, or in a folder with shards and their model.safetensors.index.json")));
+  CLI::Option* option = add_whole_number(command, "--heads", heads, 1, 1 << 20,
+                                         "The heads of each attention, if the file of another program does not say it");
+  show_default(option, "what the file says");
+}
+
+void add_lm_sample(CLI::App& lm, int& exit_code) {
+  auto options = std::make_shared<SampleOptions>();
+  CLI::App& command =
+      add_command(lm, "sample", "Continue a prompt with a model from `lm train --save`",
+                  "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --top-k 40");
+  add_source(command, options->load);
+  add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
+  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
+  add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
+             "Below 1 prefers likely tokens, above 1 others too; 0 always takes the likeliest");
+  add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
+  add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
+             "Draw from the fewest likeliest whose probabilities reach p");
+  add_seed(command, options->seed);
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return sample(*options); });
+}
+
+void add_lm_eval(CLI::App& lm, int& exit_code) {
+  auto options = std::make_shared<EvalOptions>();
+  CLI::App& command = add_command(lm, "eval", "Evaluate a model from `lm train --save` on a text",
+                                  "Examples:\n  orrery lm eval --load shakespeare.safetensors\n"
+                                  "  orrery lm eval --load shakespeare.safetensors --whole --stride 16 sonnets.txt");
+  add_source(command, options->load);
+  add_files(command, "FILE", options->files,
+            "Text to evaluate on; several files are one text, and without any it is tinyshakespeare. As in training, "
+            "only the last tenth counts, a million tokens at most, unless --whole is given");
+  add_flag(command, "--whole", options->whole, "The whole text counts: for a text that the model was not trained on");
+  CLI::Option* stride = add_whole_number(
+      command, "--stride", options->stride, 1, 65536,
+      "Blocks begin this many tokens apart, and only this many at the end of each count. So each token, except at the "
+      "text's beginning, is predicted from at least as many as the model's length minus the stride. A smaller stride "
+      "takes longer");
+  show_default(stride, "the model's length");
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [options] { return evaluate(*options); });
+}
+
+}  // namespace orrery

@@ -1,0 +1,107 @@
+// Chapter 9. Training a GPT on a text, token by token.
+//
+// The defaults are nanoGPT's recipe for a CPU (github.com/karpathy/nanoGPT, README, "I only have a macbook"): 4 layers
+// with 4 heads and d_model 128, without biases, blocks of 64 characters, 12 in a batch, 2,000 steps of AdamW, no
+// dropout; "gets us a loss of only 1.88". That loss is an estimate: the mean over 20 batches of random validation
+// blocks. It is measured every 250 steps, and the lowest estimate is reported. At the end we also measure the loss over
+// the whole validation text, block after block.
+//
+// Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
+//   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the
+//             text, yet never see a fifth of it. Here every block comes once before any comes again (blocks.h).
+//   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is
+//             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
+//             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
+// What both gain: apps/measure/bench/README.md.
+// Serves: nn/models/gpt.h
+#pragma once
+
+#include <cmath>
+#include <functional>
+
+#include "apps/data/blocks.h"
+#include "apps/data/text_data.h"
+#include "apps/training/trainer.h"
+#include "nn/models/gpt.h"
+
+namespace orrery {
+
+/// Everything that decides how a model is trained.
+struct LmRecipe : TrainingRecipe {
+  nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
+  i64 batch = 12;
+  bool replacement = false;  ///< each block is drawn from anywhere in the text
+  i64 estimate_batches = 20;
+
+  LmRecipe();
+  /// The same recipe with the warm-up that `automatic` stands for: a twentieth of all steps, at most 100, and at least
+  /// one step where the schedule needs it.
+  LmRecipe resolved() const;
+  /// Errors: numbers with which no training is possible. The model is not checked here.
+  void validate() const;
+};
+
+/// The fields of LmRecipe alone, without the model, as JSON, and back into `recipe`. Errors: a field that is missing or
+/// unknown, a value of a wrong type, and those of `validate`.
+std::string to_json(const LmRecipe& recipe);
+void read_json(const std::string& json, LmRecipe& recipe);
+
+/// The mean loss of `model` over a text. Every token except the first counts once. The model reads the text in blocks
+/// of at most its length, each `stride` tokens after the one before. Of each block only the last `stride` tokens count,
+/// those that no earlier block predicted. So a token is predicted from at least the (length - stride) tokens before it,
+/// if there are that many. A stride of the whole length, which `stride` = 0 stands for, reads each token once. A
+/// smaller one takes longer; the loss is as a rule lower, as the model sees more of the text. `progress`, if given, is
+/// called again and again with the number of tokens that have counted so far. Errors: a text of fewer than two tokens;
+/// a stride that is negative or larger than the model's length.
+double loss_over(const nn::Gpt& model, const Text& text, i64 stride = 0,
+                 const std::function<void(i64 counted)>& progress = {});
+
+/// A GPT, the blocks of a text, and as validation loss the mean over random blocks of the validation text, new ones
+/// each time. Which blocks it sees depends only on the seed.
+class LmTask final : public Task {
+ public:
+  LmTask(const LmRecipe& recipe, const TextData& data);
+
+  std::string program() const override { return "lm"; }
+  nn::Module& module() override { return model; }
+  std::vector<i64> draw(i64 step, i64 micro_batches) override;
+  i64 tokens_read() const override { return tokens_read_; }
+  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  double loss_of_guessing() const override { return std::log(model.config.vocab_size); }
+  double evaluate() override;
+  double seconds_of_evaluation() override;
+  std::string evaluation_name() const override { return "validation estimate"; }
+  std::vector<u64> positions() const override { return {blocks_.position(), judged_.position()}; }
+  void go_to(const std::vector<u64>& positions) override;
+
+  /// The loss over the whole validation text.
+  double validation_loss() const { return loss_over(model, data_.validation); }
+  /// A loss as bits per character and byte of the validation text, whose tokens need be neither.
+  std::string as_bits(double loss) const { return in_bits(loss, validation_length_, data_.is_utf8); }
+  /// What `evaluate` returned last.
+  double last_estimate() const { return last_estimate_; }
+  /// A sample of `count` tokens at temperature 0.8. It depends only on the seed and the model.
+  std::string sample(i64 count) const;
+
+  nn::Gpt model;
+
+ private:
+  TextBatch next_batch(i64 number);
+  // The loss of one batch of an estimate.
+  double estimate_batch();
+
+  LmRecipe recipe_;
+  TextData data_;
+  TextLength validation_length_;
+  double last_estimate_ = 0;
+  Rng blocks_, judged_;
+  ShuffledBlocks shuffled_;
+  std::vector<TextBatch> batches_;  // of the step that was drawn
+  i64 tokens_read_ = 0;
+};
+
+/// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the
+/// whole validation text. Returns that loss.
+double end_with_better(Trainer& trainer, const LmTask& task);
+
+}  // namespace orrery

@@ -1,0 +1,130 @@
+// Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square.
+//
+// Serves: apps/tasks/toy/toy.cpp
+#include "apps/tasks/toy/attention_map.h"
+
+#include <algorithm>
+#include <array>
+#include <iomanip>
+
+namespace orrery {
+namespace {
+
+std::vector<std::string> labels(const ToyTask& task, const Sequence& tokens) {
+  std::vector<std::string> result;
+  for (i32 token : tokens) {
+    const bool begins = token == task.begin && !task.begin_is_symbol;
+    if (token == task.end)
+      result.push_back(".");
+    else
+      result.push_back(begins ? "^" : task.text({token}));
+  }
+  return result;
+}
+
+// The first `rows` queries and `columns` keys of a head, from weights [1, h, n, m].
+std::vector<std::vector<double>> head_weights(const Tensor& weights, i64 head, size_t rows, size_t columns) {
+  std::vector<std::vector<double>> result(rows, std::vector<double>(columns));
+  for (size_t i = 0; i < rows; ++i)
+    for (size_t j = 0; j < columns; ++j) result[i][j] = weights(0, head, static_cast<i64>(i), static_cast<i64>(j));
+  return result;
+}
+
+// The weights of each head of each layer, for this many queries and keys.
+std::vector<HeadMap> heads_of(const std::vector<Tensor>& layers, size_t rows, size_t columns) {
+  std::vector<HeadMap> result;
+  for (size_t layer = 0; layer < layers.size(); ++layer)
+    for (i64 head = 0; head < layers[layer].size(1); ++head)
+      result.push_back({.layer = static_cast<int>(layer),
+                        .head = static_cast<int>(head),
+                        .weights = head_weights(layers[layer], head, rows, columns)});
+  return result;
+}
+
+// The decoder's input is the target without its last token.
+nn::AttentionMaps maps_of(const nn::Transformer& model, const ToyTask& task, const Sequence& source,
+                          const Sequence& input) {
+  const NoGradient no_gradient;
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionMaps maps;
+  model(batch_of({source}, task.source_length(), task.pad), batch_of({input}, static_cast<i64>(input.size()), task.pad),
+        pass, &maps);
+  return maps;
+}
+
+// What the decoder reads and what it writes for the right answer: the target without its last and its first token.
+struct RightAnswer {
+  Sequence input, written;
+};
+RightAnswer right_answer(const ToyTask& task, const Sequence& source) {
+  const Sequence target = task.target(source);
+  return {{target.begin(), target.end() - 1}, {target.begin() + 1, target.end()}};
+}
+
+}  // namespace
+
+double sharpness(const std::vector<std::vector<double>>& weights) {
+  double total = 0;
+  for (const std::vector<double>& row : weights) total += row.empty() ? 0 : *std::max_element(row.begin(), row.end());
+  return weights.empty() ? 0 : total / static_cast<double>(weights.size());
+}
+
+AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
+  const auto [input, written] = right_answer(task, source);
+  AttentionFigure best{
+      .task = task.name, .written = labels(task, written), .read = labels(task, source), .weights = {}};
+  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  for (HeadMap& map : heads_of(maps.decoder_cross, written.size(), source.size())) {
+    if (!best.weights.empty() && sharpness(map.weights) <= sharpness(best.weights)) continue;
+    best.layer = map.layer;
+    best.head = map.head;
+    best.weights = std::move(map.weights);
+  }
+  return best;
+}
+
+HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
+  const auto [input, written] = right_answer(task, source);
+  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  return {.task = task.name,
+          .source = labels(task, source),
+          .input = labels(task, input),
+          .written = labels(task, written),
+          .encoder = heads_of(maps.encoder, source.size(), source.size()),
+          .decoder_self = heads_of(maps.decoder_self, input.size(), input.size()),
+          .decoder_cross = heads_of(maps.decoder_cross, written.size(), source.size())};
+}
+
+AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
+  AttentionPage page("What every head of the toy reads (task: " + task.name + ")",
+                     "A Transformer of " + std::to_string(model.config.parameter_count()) +
+                         " parameters, while its decoder is given the right answer. ^ begins an answer, . ends it.");
+  for (const Sequence& source : sources) {
+    const auto [input, written] = right_answer(task, source);
+    if (!page.has_room(attention_weights(model.config, std::ssize(source), std::ssize(input)))) break;
+    page.add(task.text(source), task.text(written),
+             shown_attentions(maps_of(model, task, source, input), labels(task, source), labels(task, input),
+                              labels(task, written)));
+  }
+  return page;
+}
+
+void print_attention(std::ostream& out, const AttentionFigure& figure) {
+  static constexpr std::array<std::string_view, 5> shades{"  ", "░░", "▒▒", "▓▓", "██"};
+  size_t width = 1;
+  for (const std::string& label : figure.written) width = std::max(width, label.size());
+  const std::string margin(width + 3, ' ');
+  out << margin << ' ';
+  for (const std::string& label : figure.read) out << std::left << std::setw(2) << label.substr(0, 2);
+  out << '\n';
+  for (size_t i = 0; i < figure.written.size(); ++i) {
+    out << "  " << std::right << std::setw(static_cast<int>(width)) << figure.written[i] << " |";
+    for (const double weight : figure.weights[i]) {
+      const double steps = static_cast<double>(shades.size());
+      out << shades[static_cast<size_t>(std::clamp(weight * steps, 0.0, steps - 1))];
+    }
+    out << "|\n";
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,32 @@
+// Chapter 9. A picture of attention weights in the terminal.
+//
+// Rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that query.
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <ostream>
+
+#include "apps/show/attention/attention_page.h"
+#include "apps/show/figure/figures.h"
+#include "apps/tasks/toy/task.h"
+#include "nn/models/transformer.h"
+
+namespace orrery {
+
+/// The cross-attention of the head with the sharpest weights while the model writes the answer to `source`: a row for
+/// each symbol written, a column for each symbol read.
+AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
+
+/// The weights of every head, in the encoder and in both attentions of the decoder, for `source` and its right answer.
+HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source);
+
+/// The same for each of `sources` as a page for a browser, up to the first that it has no room for.
+AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources);
+
+/// How sharp the weights of a head are: the mean over its rows of the largest weight; 1 if each row reads one symbol.
+double sharpness(const std::vector<std::vector<double>>& weights);
+
+/// Prints the weights as shades of grey, with their labels.
+void print_attention(std::ostream& out, const AttentionFigure& figure);
+
+}  // namespace orrery

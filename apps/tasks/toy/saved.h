@@ -1,0 +1,24 @@
+// Chapter 0. The models of `orrery toy` in files: what --save writes, and how --load answers.
+//
+//   $ echo headache | orrery toy --load reverse.safetensors
+//   e h c a d a e h
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <string>
+
+#include "apps/tasks/toy/task.h"
+#include "nn/models/transformer.h"
+
+namespace orrery {
+
+/// Writes the model with its configuration, its task, and the options of its training as JSON. The file is all that is
+/// needed to rebuild the model, and with --config to train it again. Errors: those of `nn::save`.
+void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options);
+
+/// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
+/// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a
+/// warning. On a terminal it says what to type. Errors: a file that `orrery toy` did not save.
+int answer_lines(const std::string& path);
+
+}  // namespace orrery

@@ -1,0 +1,191 @@
+// Chapter 0. Training and examining the toy: draw a batch, compute its loss, examine the model.
+//
+// Serves: apps/tasks/toy/toy.cpp
+#include "apps/tasks/toy/training.h"
+
+#include <algorithm>
+
+#include "apps/program/stopwatch.h"
+#include "apps/training/random_numbers.h"
+#include "autograd/ops/cross_entropy.h"
+#include "nn/generate/decoding.h"
+#include "nn/models/config_json.h"
+
+namespace orrery {
+namespace {
+
+// The share of targets, without padding, that have the highest score.
+double token_accuracy(const Tensor& logits, const Tensor& gold, i32 pad) {
+  const Tensor guess = argmax(logits);
+  i64 right = 0, counted = 0;
+  for (i64 i = 0; i < gold.count(); ++i) {
+    const i32 label = gold.data<i32>()[i];
+    counted += label != pad;
+    right += label != pad && guess.data<i32>()[i] == label;
+  }
+  return counted == 0 ? 0 : static_cast<double>(right) / static_cast<double>(counted);
+}
+
+}  // namespace
+
+nn::TransformerConfig ToyRecipe::config() const {
+  nn::TransformerConfig result = model;
+  result.src_vocab_size = result.tgt_vocab_size = task.vocab_size();
+  result.pad_id = task.pad;
+  result.max_len = std::max(task.source_length(), task.target_length());
+  return result;
+}
+
+std::string to_json(const ToyRecipe& recipe) {
+  return Json{{"task", to_json(recipe.task)},
+              {"model", nn::to_json(recipe.config())},
+              {"batch", recipe.batch},
+              {"smoothing", recipe.smoothing}}
+      .dump();
+}
+
+ToyRecipe toy_recipe(const std::string& text, const TrainingRecipe& training) {
+  constexpr std::string_view operation = "toy recipe";
+  const Json json = parse_json_object(text, operation);
+  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
+  ToyRecipe recipe;
+  static_cast<TrainingRecipe&>(recipe) = training;
+  std::string task, model;
+  read("task", task);
+  read("model", model);
+  read("batch", recipe.batch, 1, 65536);
+  read("smoothing", recipe.smoothing);
+  read.check_all_known();
+  nn::config_json::check_probability(operation, "smoothing", recipe.smoothing);
+  recipe.task = toy_task(task);
+  recipe.model = nn::transformer_config(model);
+  return recipe;
+}
+
+ToyRecipe annotated_recipe() {
+  ToyRecipe recipe;
+  recipe.task = {.name = "copy",
+                 .symbols = 10,
+                 .min_length = 10,
+                 .max_length = 10,
+                 .pad = 0,
+                 .begin = 1,
+                 .end = -1,
+                 .first_symbol = 1,
+                 .begin_is_symbol = true};
+  recipe.model = {.layer = {.d_model = 512,
+                            .num_heads = 8,
+                            .d_ff = 2048,
+                            .dropout = 0.1,
+                            .attention_dropout = 0.1,
+                            .activation_dropout = 0.1,
+                            .norm_first = true},
+                  .num_encoder_layers = 2,
+                  .num_decoder_layers = 2,
+                  .final_norm = true};
+  recipe.steps = 400;
+  recipe.batch = 80;
+  recipe.warmup = 400;
+  recipe.rate = 0.5;
+  recipe.cooldown = 0;
+  recipe.smoothing = 0;
+  recipe.clip = 0;
+  return recipe;
+}
+
+namespace {
+
+nn::Transformer new_model(const ToyRecipe& recipe) {
+  Rng weights = random_numbers(recipe.seed, Purpose::weights);
+  return {recipe.config(), weights};
+}
+
+i64 labels_of(const Tensor& gold, i32 pad) {
+  return std::count_if(gold.data<i32>(), gold.data<i32>() + gold.count(), [=](i32 label) { return label != pad; });
+}
+
+}  // namespace
+
+ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
+    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, Purpose::training)) {}
+
+ToyTrainingTask::Batch ToyTrainingTask::next_batch(Rng& numbers, bool held_out) const {
+  const ToyTask& task = recipe_.task;
+  std::vector<Sequence> sources, targets;
+  for (i64 b = 0; b < recipe_.batch; ++b) {
+    sources.push_back(task.draw(numbers, held_out));
+    targets.push_back(task.target(sources.back()));
+  }
+  const Tensor target = batch_of(targets, task.target_length(), task.pad);
+  return {.source = batch_of(sources, task.source_length(), task.pad),
+          .input = slice(target, 1, 0, -1),  // teacher forcing: the decoder reads the correct answer so far
+          .gold = slice(target, 1, 1)};      // and predicts its next token
+}
+
+std::vector<i64> ToyTrainingTask::draw(i64, i64 micro_batches) {
+  batches_.clear();
+  std::vector<i64> tokens;
+  for (i64 i = 0; i < micro_batches; ++i) {
+    batches_.push_back(next_batch(data_, false));
+    tokens.push_back(labels_of(batches_.back().gold, recipe_.task.pad));
+  }
+  tokens_read_ = micro_batches * recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
+  return tokens;
+}
+
+Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
+  const Batch& batch = batches_[static_cast<size_t>(micro_batch)];
+  const Variable logits = model(batch.source, batch.input, pass);
+  accuracy_ = token_accuracy(logits.value(), batch.gold, recipe_.task.pad);
+  return cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
+}
+
+double ToyTrainingTask::evaluate() {
+  const NoGradient nothing_recorded;
+  constexpr int batches = 10;
+  Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
+  double total = 0;
+  i64 tokens = 0;
+  for (int i = 0; i < batches; ++i) {
+    const Batch batch = next_batch(numbers, true);
+    nn::Pass pass = nn::Pass::inference();
+    total += cross_entropy(model(batch.source, batch.input, pass), batch.gold,
+                           {.ignore_index = recipe_.task.pad, .reduction = Reduction::sum})
+                 .item();
+    tokens += labels_of(batch.gold, recipe_.task.pad);
+  }
+  return total / static_cast<double>(tokens);
+}
+
+double ToyTraining::expected_seconds(i64 exam_size) {
+  const i64 trial_size = std::min<i64>(exam_size, 50);
+  const double trial = seconds_of([&] { examine(task.model, task.recipe().task, trial_size, trainer.recipe().seed); });
+  return trainer.expected_seconds(trainer.seconds_of_step()) +
+         trial * static_cast<double>(exam_size) / static_cast<double>(trial_size);
+}
+
+std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {
+  constexpr size_t at_once = 200;
+  const i64 longest = task.target_length() - 1;
+  std::vector<Sequence> result;
+  for (size_t first = 0; first < sources.size(); first += at_once) {
+    const std::vector<Sequence> part(
+        sources.begin() + static_cast<std::ptrdiff_t>(first),
+        sources.begin() + static_cast<std::ptrdiff_t>(std::min(sources.size(), first + at_once)));
+    const Tensor tokens = nn::greedy_decode(model, batch_of(part, task.source_length(), task.pad),
+                                            {.bos = task.begin, .eos = task.end, .max_len = longest});
+    for (size_t row = 0; row < part.size(); ++row) result.push_back(written(tokens, static_cast<i64>(row), task));
+  }
+  return result;
+}
+
+ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed) {
+  Rng numbers = random_numbers(seed, Purpose::held_out);
+  ToyExam exam;
+  for (i64 i = 0; i < count; ++i) exam.sources.push_back(task.draw(numbers, true));
+  exam.answers = answers(model, task, exam.sources);
+  for (size_t i = 0; i < exam.sources.size(); ++i) exam.right += exam.answers[i] == task.answer(exam.sources[i]);
+  return exam;
+}
+
+}  // namespace orrery

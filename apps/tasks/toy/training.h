@@ -1,0 +1,99 @@
+// Chapter 0. Training and examining the toy: its recipe, its batches and its exam.
+//
+// Serves: apps/tasks/toy/toy.cpp
+#pragma once
+
+#include <cmath>
+
+#include "apps/tasks/toy/task.h"
+#include "apps/training/trainer.h"
+#include "nn/models/transformer.h"
+
+namespace orrery {
+
+/// Everything that decides how the toy is trained. Its rate is a factor of Noam's.
+struct ToyRecipe : TrainingRecipe {
+  ToyTask task;
+  nn::TransformerConfig model{.layer = {.d_model = 64,
+                                        .num_heads = 4,
+                                        .d_ff = 128,
+                                        .dropout = 0.1,
+                                        .attention_dropout = 0.0,  // as the paper, section 5.4: on sub-layers' outputs
+                                        .activation_dropout = 0.0},
+                              .num_encoder_layers = 2,
+                              .num_decoder_layers = 2};
+  i64 batch = 64;
+  double smoothing = 0.1;  ///< of the labels
+
+  ToyRecipe() : TrainingRecipe{.rate = 1.5, .cooldown = 0.5} {}
+  /// The model, with the sizes that follow from the task.
+  nn::TransformerConfig config() const;
+  /// The learning rate of a step, counted from 1.
+  double rate_of(i64 step) const { return TrainingRecipe::rate_of(step, model.layer.d_model); }
+};
+
+/// The fields of ToyRecipe alone, the model included, as JSON, and back. Error: a file of another program.
+std::string to_json(const ToyRecipe& recipe);
+ToyRecipe toy_recipe(const std::string& json, const TrainingRecipe& training);
+
+/// The copy task as the Annotated Transformer sets it up: 10 symbols (with padding a vocabulary of 11), length 10, its
+/// model of width 512, 20 epochs of 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no
+/// clipping.
+ToyRecipe annotated_recipe();
+
+/// The paper's model, small, and its batches. The random numbers of the data depend only on the seed.
+class ToyTrainingTask final : public Task {
+ public:
+  explicit ToyTrainingTask(const ToyRecipe& recipe);
+
+  std::string program() const override { return "toy"; }
+  nn::Module& module() override { return model; }
+  std::vector<i64> draw(i64 step, i64 micro_batches) override;
+  i64 tokens_read() const override { return tokens_read_; }
+  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  std::optional<double> accuracy() const override { return accuracy_; }
+  double loss_of_guessing() const override { return std::log(recipe_.task.vocab_size()); }
+  /// Over the same sequences each time, none of which is ever trained on; without label smoothing.
+  double evaluate() override;
+  std::vector<u64> positions() const override { return {data_.position()}; }
+  void go_to(const std::vector<u64>& positions) override { data_ = Rng(data_.seed(), positions.at(0)); }
+
+  const ToyRecipe& recipe() const { return recipe_; }
+
+  nn::Transformer model;
+
+ private:
+  struct Batch {
+    Tensor source, input, gold;  // i32: encoder input, decoder input, labels
+  };
+  Batch next_batch(Rng& numbers, bool held_out) const;
+
+  ToyRecipe recipe_;
+  Rng data_;
+  std::vector<Batch> batches_;  // of the step that was drawn
+  i64 tokens_read_ = 0;
+  double accuracy_ = 0;
+};
+
+/// The toy and its trainer.
+struct ToyTraining {
+  explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task, recipe, recipe.model.layer.d_model) {}
+  /// Seconds that the remaining steps and evaluations and an exam of `exam_size` will take, estimated by a trial that
+  /// changes nothing.
+  double expected_seconds(i64 exam_size);
+
+  ToyTrainingTask task;
+  Trainer trainer;
+};
+
+/// The model's answer to each source.
+std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources);
+
+/// An examination on sequences that were never trained on.
+struct ToyExam {
+  std::vector<Sequence> sources, answers;
+  i64 right = 0;
+};
+ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed);
+
+}  // namespace orrery

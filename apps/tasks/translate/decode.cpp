@@ -1,0 +1,123 @@
+// Chapter 9. Lines to token ids, sorted into batches, and back to lines.
+//
+// Serves: nn/models/transformer.h
+#include "apps/tasks/translate/decode.h"
+
+#include <algorithm>
+
+#include "apps/data/text_file.h"
+#include "nn/generate/beam_search.h"
+
+namespace orrery::translate {
+namespace {
+
+// The paper, section 6.1: "We set the maximum output length during inference to input length + 50".
+constexpr i64 beyond_source = 50;
+
+// A line that can be translated.
+struct Sentence {
+  size_t line;  // its number in the window
+  std::vector<i32> ids;
+  i64 length() const { return std::ssize(ids) + 1; }  // with its end
+};
+
+LineKind kind_of(const Line& line) {
+  if (!line.is_whole) return LineKind::too_long;
+  if (first_not_utf8(line.text) != line.text.npos) return LineKind::not_utf8;
+  if (has_nul(line.text)) return LineKind::with_nul;
+  return is_empty(line.text) ? LineKind::empty : LineKind::translated;
+}
+
+// The longest first: they need the most memory, which the others then use again.
+std::vector<Sentence> sentences_by_length(const Translator& translator, const std::vector<Line>& lines,
+                                          std::vector<Translation>& results) {
+  std::vector<Sentence> sentences;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    LineKind& kind = results[i].kind;
+    kind = kind_of(lines[i]);
+    if (kind != LineKind::translated) continue;
+    Sentence sentence{i, translator.vocabulary.ids(lines[i].text)};
+    if (sentence.ids.empty()) {
+      kind = LineKind::empty;  // also white space and invisible characters that are not ASCII's
+    } else if (sentence.length() > translator.most_tokens()) {
+      kind = LineKind::too_long;
+    } else {
+      if (std::find(sentence.ids.begin(), sentence.ids.end(), unknown_id) != sentence.ids.end())
+        results[i].unknown_letters = translator.vocabulary.unknown_letters(lines[i].text);
+      sentences.push_back(std::move(sentence));
+    }
+  }
+  std::stable_sort(sentences.begin(), sentences.end(),
+                   [](const Sentence& a, const Sentence& b) { return a.length() > b.length(); });
+  return sentences;
+}
+
+// Whether the search was not stopped before its end.
+bool translate_batch(const Translator& translator, std::span<const Sentence> batch, const DecodeOptions& options,
+                     const std::function<bool()>& stopped, std::vector<Translation>& results) {
+  std::vector<std::span<const i32>> rows;
+  std::vector<i64> limits;
+  for (const Sentence& sentence : batch) {
+    rows.push_back(sentence.ids);
+    limits.push_back(std::min({sentence.length() + beyond_source, options.max_length, translator.most_tokens()}));
+  }
+  const auto decoder = translator.decoder(source_tensor(rows), limits[0], options.beam);
+  const std::vector<nn::Hypothesis> found = nn::beam_search(*decoder, limits,
+                                                            {.beam = options.beam,
+                                                             .length_penalty = options.length_penalty,
+                                                             .bos = begin_id,
+                                                             .eos = end_id,
+                                                             .stopped = stopped});
+  if (found.empty()) return false;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const std::vector<i32>& tokens = found[i].tokens;
+    const bool ended = tokens.back() == end_id;
+    Translation& result = results[batch[i].line];
+    result.text = translator.vocabulary.text(std::span(tokens).first(tokens.size() - (ended ? 1 : 0)));
+    std::replace(result.text.begin(), result.text.end(), '\n', ' ');  // whatever the pieces are, a line stays a line
+    result.log_probability = found[i].log_probability;
+    result.tokens = std::ssize(tokens);
+    result.ids = tokens;
+  }
+  return true;
+}
+
+}  // namespace
+
+i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options) {
+  constexpr i64 usual_beam = 5, most_logits = i64{1} << 25;
+  const i64 by_tokens = options.batch_tokens * usual_beam / (length * std::max(usual_beam, options.beam)),
+            by_logits = most_logits / (options.beam * vocabulary);
+  return std::max<i64>(1, std::min(by_tokens, by_logits));
+}
+
+std::vector<Translation> translations(const Translator& translator, const std::vector<Line>& lines,
+                                      const DecodeOptions& options, const std::function<bool()>& stopped,
+                                      const WhenReady& when_ready) {
+  std::vector<Translation> results(lines.size());
+  const std::vector<Sentence> sentences = sentences_by_length(translator, lines, results);
+  std::vector<bool> is_done(lines.size(), true);
+  for (const Sentence& sentence : sentences) is_done[sentence.line] = false;
+  size_t ready = 0;
+  i64 done = std::ssize(lines) - std::ssize(sentences);
+  const auto tell = [&] {
+    const size_t before = ready;
+    while (ready < lines.size() && is_done[ready]) ++ready;
+    if (when_ready) when_ready(std::span(results).subspan(before, ready - before), done);
+  };
+  tell();
+  for (size_t begin = 0; begin < sentences.size();) {
+    const i64 fitting = rows_of_batch(sentences[begin].length(), translator.vocabulary.size(), options);
+    const std::span<const Sentence> rest = std::span(sentences).subspan(begin);
+    const std::span<const Sentence> batch = rest.first(std::min(static_cast<size_t>(fitting), rest.size()));
+    if (!translate_batch(translator, batch, options, stopped, results)) break;
+    for (const Sentence& sentence : batch) is_done[sentence.line] = true;
+    done += std::ssize(batch);
+    begin += batch.size();
+    tell();
+  }
+  results.resize(ready);
+  return results;
+}
+
+}  // namespace orrery::translate

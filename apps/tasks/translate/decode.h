@@ -1,0 +1,55 @@
+// Chapter 9. Translations of lines: in batches of similar lengths, and in the order of the lines.
+//
+// A batch is a rectangle, so a short sentence beside a long one costs as much as the long one. So the sentences are
+// sorted by length, cut into batches, translated by beam search (nn/generate/beam_search.h), and put back in order.
+// Serves: nn/models/transformer.h
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "apps/data/line_reader.h"
+#include "apps/tasks/translate/saved.h"
+
+namespace orrery::translate {
+
+struct DecodeOptions {
+  i64 beam = 5;               ///< 1 is greedy decoding
+  double length_penalty = 1;  ///< alpha: nn/generate/beam_search.h
+  /// Source tokens of a batch, padding included; fewer with a wide beam (`rows_of_batch`). A longer sentence is a batch
+  /// of its own.
+  i64 batch_tokens = 1024;
+  i64 max_length = most;  ///< tokens of a translation; also at most 50 more than its source has, as in the paper
+  static constexpr i64 most = 1'000'000;
+};
+
+/// What became of a line.
+enum class LineKind { translated, empty, not_utf8, with_nul, too_long };
+
+struct Translation {
+  LineKind kind = LineKind::translated;
+  std::string text{};          ///< "" if the line was not translated
+  double log_probability = 0;  ///< of all tokens
+  i64 tokens = 0;              ///< with the end
+  std::vector<i32> ids{};      ///< these tokens
+  i64 unknown_letters = 0;     ///< of the line: `Vocabulary::unknown_letters`
+};
+
+/// How many sentences of `length` tokens, the end included, make a batch: at least 1. The beam multiplies what the
+/// decoder computes and keeps, so with a beam of more than 5 a batch has proportionally fewer sentences. The logits of
+/// one step, one for each sentence, hypothesis and token of the vocabulary, are at most 2^25 numbers (128 MB), unless
+/// those of a single sentence are already more.
+i64 rows_of_batch(i64 length, i64 vocabulary, const DecodeOptions& options);
+
+/// Receives, before the first batch and after each, the translations that can be written now because all lines before
+/// them have theirs, and the number of lines that are done, in order or not.
+using WhenReady = std::function<void(std::span<const Translation> ready, i64 done)>;
+/// The translation of each line. If `stopped()` becomes true, it ends within a step of the search, and returns those
+/// that were ready. Errors: those of `nn::beam_search`.
+std::vector<Translation> translations(const Translator& translator, const std::vector<Line>& lines,
+                                      const DecodeOptions& options, const std::function<bool()>& stopped,
+                                      const WhenReady& when_ready = {});
+
+}  // namespace orrery::translate

@@ -1,0 +1,148 @@
+// Chapter 9. The three models as translators, read from their files, and greedy translations by any of them.
+//
+// Serves: nn/models/transformer.h
+#include "apps/tasks/translate/model.h"
+
+#include <algorithm>
+
+#include "apps/show/attention/attention_page.h"
+#include "apps/training/memory.h"
+#include "apps/training/model_file.h"
+#include "core/error.h"
+#include "nn/files/files.h"
+
+namespace orrery::translate {
+namespace {
+
+ModelKind kind_of(const nn::TransformerConfig&) { return ModelKind::transformer; }
+ModelKind kind_of(const nn::RecurrentTranslatorConfig&) { return ModelKind::recurrent; }
+ModelKind kind_of(const nn::ConvolutionalTranslatorConfig&) { return ModelKind::convolutional; }
+
+i64 width_of(const nn::TransformerConfig& config) { return config.layer.d_model; }
+i64 width_of(const nn::RecurrentTranslatorConfig& config) { return config.d_decoder; }
+i64 width_of(const nn::ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
+
+double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
+  return orrery::kept_numbers(config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
+}
+// Of each source position its word, what the two GRUs of the encoder keep and write (autograd/ops/fused/gru.cpp), both
+// side by side as annotation, and its key. Of each target position its word, what the decoder keeps and writes
+// (autograd/ops/fused/attentive_gru.cpp), and both with the word side by side, which are read for the logits.
+double kept_by(const nn::RecurrentTranslatorConfig& config, const BatchShape& shape) {
+  const i64 annotation = 2 * config.d_encoder, H = config.d_decoder, A = config.d_attention;
+  const i64 of_source = config.d_embedding + (4 + 1) * annotation + annotation + A,
+            of_target = config.d_embedding + (4 * H + A + shape.source_length) + (H + annotation) +
+                        (H + annotation + config.d_embedding) + config.d_output;
+  return static_cast<double>(shape.rows) *
+         static_cast<double>(shape.source_length * of_source + shape.target_length * of_target);
+}
+// Of each layer the two inputs of its glu and its output; of a decoder's layer the attention weights as well.
+double kept_by(const nn::ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
+  const i64 source = config.num_encoder_layers * shape.source_length * 3 * config.d_hidden,
+            target = config.num_decoder_layers * shape.target_length * (3 * config.d_hidden + shape.source_length);
+  return static_cast<double>(shape.rows) * static_cast<double>(source + target);
+}
+
+nn::AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const Tensor& target, nn::Pass& pass) {
+  nn::AttentionMaps maps;
+  model(source, target, pass, &maps);
+  return maps;
+}
+// Weights [B, T, S] of a single head, as maps have them.
+Tensor with_head_axis(const Tensor& weights) {
+  return weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)});
+}
+nn::AttentionMaps maps_of(const nn::RecurrentTranslator& model, const Tensor& source, const Tensor& target,
+                          nn::Pass& pass) {
+  Tensor weights;
+  model(source, target, pass, &weights);
+  return {.encoder = {}, .decoder_self = {}, .decoder_cross = {with_head_axis(weights)}};
+}
+nn::AttentionMaps maps_of(const nn::ConvolutionalTranslator& model, const Tensor& source, const Tensor& target,
+                          nn::Pass& pass) {
+  std::vector<Tensor> weights;
+  model(source, target, pass, &weights);
+  nn::AttentionMaps maps;
+  for (const Tensor& layer : weights) maps.decoder_cross.push_back(with_head_axis(layer));
+  return maps;
+}
+
+i64 weights_of(const nn::TransformerConfig& config, i64 S, i64 T) { return orrery::attention_weights(config, S, T); }
+i64 weights_of(const nn::RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
+i64 weights_of(const nn::ConvolutionalTranslatorConfig& config, i64 S, i64 T) {
+  return config.num_decoder_layers * T * S;
+}
+
+template <class Model, class Config>
+std::unique_ptr<TranslationModel> loaded(const std::string& path, const Config& config) {
+  nn::check_size(config.parameter_count(), path);
+  Rng zeros = Rng::of_zeros();
+  Model model(config, zeros);
+  nn::load(model, path);
+  return std::make_unique<TranslatorOf<Model>>(std::move(model));
+}
+
+}  // namespace
+
+template <class Model>
+ModelKind TranslatorOf<Model>::kind() const {
+  return kind_of(model.config);
+}
+template <class Model>
+i64 TranslatorOf<Model>::d_model() const {
+  return width_of(model.config);
+}
+template <class Model>
+i64 TranslatorOf<Model>::most_tokens() const {
+  return model.config.max_len;
+}
+template <class Model>
+double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {
+  return kept_by(model.config, shape);
+}
+template <class Model>
+nn::AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
+  const NoGradient nothing_recorded;
+  nn::Pass pass = nn::Pass::inference();
+  return maps_of(model, source, target, pass);
+}
+template <class Model>
+i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {
+  return weights_of(model.config, S, T);
+}
+template class TranslatorOf<nn::Transformer>;
+template class TranslatorOf<nn::RecurrentTranslator>;
+template class TranslatorOf<nn::ConvolutionalTranslator>;
+
+std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
+  const std::string& kind = model_entry(metadata, kind_key, "translate", path);
+  const auto config = metadata.find(std::string(nn::config_key));
+  if (kind == name_of(ModelKind::transformer))
+    return std::make_unique<TransformerTranslator>(nn::load_transformer(path, nn::config_of(metadata, path)));
+  const std::string operation = "load " + path;
+  check(config != metadata.end(), operation, "has no configuration");
+  if (kind == name_of(ModelKind::recurrent))
+    return loaded<nn::RecurrentTranslator>(
+        path, within(operation, [&] { return nn::recurrent_translator_config(config->second); }));
+  check(kind == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
+        printable(kind));
+  return loaded<nn::ConvolutionalTranslator>(
+      path, within(operation, [&] { return nn::convolutional_translator_config(config->second); }));
+}
+
+std::vector<std::string> greedy_translations(const TranslationModel& model, const Vocabulary& vocabulary,
+                                             const std::vector<std::span<const i32>>& sources) {
+  if (sources.empty()) return {};
+  const Tensor source = source_tensor(sources);
+  const i64 limit = std::min(model.most_tokens(), 2 * source.size(1) + 10);
+  const auto decoder = model.decoder(source, limit, 1);
+  std::vector<std::string> result;
+  for (const nn::Hypothesis& found : nn::beam_search(*decoder, std::vector<i64>(sources.size(), limit),
+                                                     {.beam = 1, .bos = begin_id, .eos = end_id})) {
+    const std::vector<i32>& tokens = found.tokens;
+    result.push_back(vocabulary.text({tokens.begin(), std::find(tokens.begin(), tokens.end(), end_id)}));
+  }
+  return result;
+}
+
+}  // namespace orrery::translate

@@ -1,0 +1,103 @@
+// Chapter 9. Tests of `orrery bench step`: its line, its file, its mistakes.
+#include "apps/measure/bench/step.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/run_program.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery;
+using namespace orrery::program;
+
+namespace {
+
+const std::vector<std::string> every_bench{"step",  "profile",   "promises", "gemm", "ops",
+                                           "fused", "attention", "busy",     "toy",  "decode"};
+
+}  // namespace
+
+TEST_CASE("a measurement is one line of key=value") {
+  CHECK(step_line({.config = "base",
+                   .median = 0.74125,
+                   .fastest = 0.7391,
+                   .tokens_per_second = 2762.93,
+                   .parameters = 56436544,
+                   .peak_megabytes = 1327,
+                   .loss = 9.25}) ==
+        "base step_ms=741.25 min_ms=739.10 tok/s=2763 params=56.44M peak_mb=1327 loss=9.2500");
+}
+
+TEST_CASE("bench step prints its line and nothing else on stdout, and keeps it in a file") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "step.json";
+  const Result result = run("bench step --config toy --steps 2 --threads 1 --json " + path);
+  CHECK(result.exit_code == 0);
+  double median = 0, fastest = 0, rate = 0, parameters = 0, loss = 0;
+  long peak = 0;
+  int length = 0;
+  CHECK(std::sscanf(result.text.c_str(), "toy step_ms=%lf min_ms=%lf tok/s=%lf params=%lfM peak_mb=%ld loss=%lf\n%n",
+                    &median, &fastest, &rate, &parameters, &peak, &loss, &length) == 6);
+  CHECK(static_cast<size_t>(length) == result.text.size());
+  CHECK(std::count(result.text.begin(), result.text.end(), '\n') == 1);
+  CHECK(parameters == 0.17);
+  CHECK(fastest <= median);
+  CHECK(rate * median / 1000 == doctest::Approx(64 * 24).epsilon(0.02));  // both are rounded
+  CHECK(peak > 0);
+  CHECK(loss > 1);
+
+  std::ifstream file(path);
+  const nlohmann::json kept = nlohmann::json::parse(file);
+  CHECK(kept["bench"] == "step");
+  CHECK(kept["threads"] == 1);
+  CHECK(kept["tiles"] == 2);
+  CHECK(kept["seed"] == 1);
+  CHECK_FALSE(kept["cpu"].get<std::string>().empty());
+  CHECK(kept["results"]["config"]["name"] == "toy");
+  CHECK(kept["results"]["config"]["batch"] == 64);
+  CHECK(kept["results"]["parameters"] == 170768);
+  CHECK(kept["results"]["median_ms"].get<double>() == doctest::Approx(median).epsilon(0.01));
+}
+
+TEST_CASE("what was changed of a configuration stands in its line") {
+  const Result result = run("bench step --config toy --steps 1 --batch 3 --length 1 --width 32");
+  CHECK(result.exit_code == 0);
+  CHECK(result.text.starts_with("toy[B=3,T=1,d_model=32] step_ms="));
+}
+
+TEST_CASE("bench refuses what it does not know, and names what there is") {
+  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, busy, toy, decode");
+  check_usage_error("bench nonsense", "'nonsense'",
+                    "step, profile, promises, gemm, ops, fused, attention, busy, toy, decode");
+  check_usage_error("bench step --nonsense", "'--nonsense'", "orrery bench step --help");
+  check_usage_error("bench step --config gigantic", "'gigantic'", "toy, annotated, tiny-mt, base");
+  check_usage_error("bench gemm --config gigantic", "'gigantic'", "all, toy, annotated, tiny-mt, base");
+  check_usage_error("bench profile --steps 0", "--steps: '0'", "from 1 to");
+  check_usage_error("bench step --dropout 1", "--dropout: '1'", "from 0 to 0.99");
+}
+
+TEST_CASE("each bench refuses a file that it could not write, before it measures") {
+  const TemporaryFolder folder;
+  for (const std::string& name : every_bench) {
+    CAPTURE(name);
+    const std::string path = folder / "missing/a.json";
+    CHECK(run("bench " + name + " --json " + path, "2>&1").text == "orrery: bench: cannot write --json " + path +
+                                                                       ": the folder " + folder / "missing" +
+                                                                       ": No such file or directory\n");
+    CHECK(run("bench " + name + " --json /dev/null", "2>&1").text ==
+          "orrery: bench: --json /dev/null is not a regular file\n");
+    CHECK(run("bench " + name + " --json " + folder / "").exit_code == 1);
+  }
+}
+
+TEST_CASE("each bench shows its defaults and an example") {
+  for (const std::string& name : every_bench) {
+    const Result result = run("bench " + name + " --help");
+    CAPTURE(name);
+    CHECK(result.exit_code == 0);
+    CHECK(contains(result.text, "Example:\n  orrery bench " + name + " "));
+    CHECK(contains(result.text, "--json FILE"));
+  }
+  CHECK(contains(run("bench step --help").text, "--config NAME=toy"));
+}

@@ -1,0 +1,210 @@
+// Chapter 9. The traced pass: its steps are those of the paper's model, and every CPU shows the same digits.
+#include "apps/show/trace/model_pass.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "tests/style_source.h"
+
+using namespace orrery;
+
+namespace {
+
+const ModelPass& the_pass() {
+  static const ModelPass pass = traced_pass();
+  return pass;
+}
+
+const TracedStep& step_named(const std::string& box, const std::string& operation, const std::string& output) {
+  for (const TracedStep& step : the_pass().steps)
+    if (step.box == box && step.operation == operation && !step.is_backward() && step.outputs.at(0).name == output)
+      return step;
+  REQUIRE_MESSAGE(false, box, ' ', operation, ' ', output);
+  return the_pass().steps.front();
+}
+
+}  // namespace
+
+TEST_CASE("every operation is walked back once, in the opposite order") {
+  const std::vector<TracedStep>& steps = the_pass().steps;
+  REQUIRE(steps.size() % 2 == 0);
+  for (size_t i = 0; i < steps.size() / 2; ++i) {
+    const TracedStep &forward = steps[i], &back = steps[steps.size() - 1 - i];
+    CHECK_FALSE(forward.is_backward());
+    CHECK(back.forward == forward.number);
+    CHECK(back.operation == forward.operation);
+    CHECK(back.box == forward.box);
+    CHECK_FALSE(forward.equation.empty());
+    CHECK(back.equation != forward.equation);
+    for (const TracedValue& value : back.inputs) CHECK(value.name.starts_with("d"));
+  }
+}
+
+TEST_CASE("the equation of a derivative says how each gradient that it passes on is computed") {
+  for (const TracedStep& step : the_pass().steps) {
+    CAPTURE(step.number);
+    CAPTURE(step.equation);
+    for (const TracedValue& output : step.outputs) {
+      if (!step.is_backward()) continue;
+      CAPTURE(output.name);
+      CHECK(std::regex_search(step.equation, std::regex("(^|[^A-Za-z])" + output.name + "($|[^A-Za-z])")));
+    }
+    if (step.equation.find("sigma") != std::string::npos && !step.is_backward())
+      CHECK(step.equation.find("sigma = ") != std::string::npos);
+  }
+}
+
+TEST_CASE("the loss has its labels, and the probabilities of all words") {
+  const TracedStep& loss = step_named("loss", "cross_entropy", "L");
+  REQUIRE(loss.inputs.size() == 2);
+  CHECK(loss.inputs[1].name == "labels");
+  CHECK(loss.inputs[1].words == the_pass().labels);
+  REQUIRE(loss.inside.size() == 1);
+  const Tensor& P = loss.inside[0].value;
+  REQUIRE(P.shape() == Shape{1, 4, 6});
+  double sum_of_logs = 0;
+  for (i64 t = 0; t < 4; ++t) {
+    double total = 0;
+    for (i64 word = 0; word < 6; ++word) total += P(0, t, word);
+    CHECK(total == doctest::Approx(1));
+    sum_of_logs += std::log(P(0, t, static_cast<i64>(loss.inputs[1].value.at(t))));
+  }
+  CHECK(-sum_of_logs / 4 == doctest::Approx(the_pass().loss));
+}
+
+TEST_CASE("only the decoder's self-attention hides weights, those of later tokens") {
+  for (const TracedStep& step : the_pass().steps) {
+    CAPTURE(step.number);
+    for (const TracedValue& value : step.outputs) {
+      const bool decoder = step.box == "decoder.layers.0.self_attn" && step.operation == "masked_softmax";
+      const std::vector<i64> later{1, 2, 3, 6, 7, 11, 17, 18, 19, 22, 23, 27};  // of two heads with 4 x 4 weights
+      CHECK(value.masked == (decoder && !step.is_backward() ? later : std::vector<i64>{}));
+    }
+  }
+}
+
+TEST_CASE("the boxes are those of Figure 1, in the order of the forward pass") {
+  std::vector<std::string> ids;
+  for (const TracedBox& box : the_pass().boxes) ids.push_back(box.id);
+  const std::string e = "encoder.layers.0.", d = "decoder.layers.0.";
+  CHECK(ids == std::vector<std::string>{"src_embed", e + "self_attn", e + "norm1", e + "feed_forward", e + "norm2",
+                                        "tgt_embed", d + "self_attn", d + "norm1", d + "multihead_attn", d + "norm2",
+                                        d + "feed_forward", d + "norm3", "generator", "loss"});
+}
+
+TEST_CASE("the line of a box holds the layer that it names") {
+  for (const TracedBox& box : the_pass().boxes) {
+    CAPTURE(box.id);
+    const std::string line =
+        style::split_lines(contents(style::root / box.source.path)).at(static_cast<size_t>(box.source.line) - 1);
+    std::string part = box.id.substr(box.id.rfind('.') + 1);
+    if (part == "self_attn") part = "MultiHeadAttention::self_attention(";
+    if (part == "multihead_attn") part = "MultiHeadAttention::cross_attention(";
+    if (part == "feed_forward") part = "operator()(const Variable& x, Pass& pass)";
+    if (part == "loss") part = "cross_entropy(";
+    CHECK(line.find(part) != line.npos);
+  }
+}
+
+TEST_CASE("the line of a step holds its function, in the struct that has the operation's name") {
+  for (const TracedStep& step : the_pass().steps) {
+    CAPTURE(step.number);
+    const std::string function = step.is_backward() ? " backward(" : " forward(";
+    const SourceLine source = operation_source(step.operation, step.is_backward() ? "backward" : "forward");
+    const std::vector<std::string> lines = style::split_lines(contents(style::root / source.path));
+    size_t at = static_cast<size_t>(source.line) - 1;
+    CHECK(lines.at(at).find(function) != std::string::npos);
+    while (at > 0 && lines[at].find("std::string_view name = ") == std::string::npos) --at;
+    CHECK(lines[at].find('"' + step.operation + '"') != std::string::npos);
+  }
+}
+
+TEST_CASE("each head's weights sum to 1, and the decoder's sees no later token") {
+  const Tensor self = step_named("decoder.layers.0.self_attn", "masked_softmax", "A").outputs[0].value,
+               cross = step_named("decoder.layers.0.multihead_attn", "masked_softmax", "A").outputs[0].value;
+  REQUIRE(self.shape() == Shape{1, 2, 4, 4});
+  REQUIRE(cross.shape() == Shape{1, 2, 4, 3});
+  for (i64 head = 0; head < 2; ++head) {
+    for (i64 i = 0; i < 4; ++i) {
+      double total = 0;
+      for (i64 j = 0; j < 4; ++j) {
+        total += self(0, head, i, j);
+        CHECK((self(0, head, i, j) > 0) == (j <= i));
+      }
+      CHECK(total == doctest::Approx(1));
+      CHECK(cross(0, head, i, 0) + cross(0, head, i, 1) + cross(0, head, i, 2) == doctest::Approx(1));
+    }
+  }
+}
+
+TEST_CASE("a value that a step reads is what the step named there computed") {
+  for (const TracedStep& step : the_pass().steps) {
+    if (step.is_backward()) continue;
+    for (const TracedValue& value : step.inputs) {
+      CAPTURE(step.number);
+      if (value.steps.empty()) continue;
+      REQUIRE(value.steps.size() == 1);
+      REQUIRE(value.steps[0] < step.number);
+      CHECK(same_bits(the_pass().steps[static_cast<size_t>(value.steps[0]) - 1].outputs.at(value.output).value,
+                      value.value));
+    }
+  }
+}
+
+TEST_CASE("a parameter's gradient is the sum of what the steps add to it") {
+  for (const TracedParameter& parameter : the_pass().parameters) {
+    CAPTURE(parameter.name);
+    std::vector<double> sum(static_cast<size_t>(parameter.value.count()));
+    for (const TracedStep& step : the_pass().steps) {
+      if (!step.is_backward()) continue;
+      for (const TracedValue& value : step.outputs)
+        for (i64 i = 0; value.parameter == parameter.name && i < value.value.count(); ++i)
+          sum[static_cast<size_t>(i)] += value.value.at(i);
+    }
+    double largest = 0;
+    for (i64 i = 0; i < parameter.gradient.count(); ++i) {
+      CHECK(std::fabs(parameter.gradient.at(i) - sum[static_cast<size_t>(i)]) <= 1e-14);
+      largest = std::max(largest, std::fabs(parameter.gradient.at(i)));
+    }
+    CHECK(largest > 1e-3);
+  }
+}
+
+TEST_CASE("weights have two decimals, and the sizes that a reader must tell apart differ") {
+  for (const TracedParameter& p : the_pass().parameters)
+    for (i64 i = 0; i < p.value.count(); ++i) CHECK(std::round(p.value.at(i) * 100) / 100 == p.value.at(i));
+  const ModelPass& pass = the_pass();
+  const i64 KV = 2 * pass.d_model, QKV = 3 * pass.d_model;  // keys and values side by side; and queries
+  CHECK(std::set<i64>{pass.B, pass.h, pass.S, pass.T, pass.d_k, pass.K, pass.d_model, pass.d_ff, KV, QKV}.size() == 10);
+}
+
+// The rounding of f64 differs between CPUs by about 1e-15. No value lies that near to where its last digit changes.
+TEST_CASE("every CPU shows the same digits") {
+  constexpr double unit = 1e4, safe = 1e-8;
+  size_t values = 0;
+  double nearest = 1;
+  const auto look_at = [&](const Tensor& x) {
+    for (i64 i = 0; i < x.count(); ++i, ++values) {
+      const double part = std::fabs(x.at(i)) * unit - std::floor(std::fabs(x.at(i)) * unit);
+      nearest = std::min(nearest, std::fabs(part - 0.5));
+    }
+  };
+  for (const TracedStep& step : the_pass().steps) {
+    for (const TracedValue& value : step.inputs)
+      if (value.parameter.empty()) look_at(value.value);
+    for (const TracedValue& value : step.outputs) look_at(value.value);
+    for (const TracedValue& value : step.inside) look_at(value.value);
+  }
+  for (const TracedParameter& p : the_pass().parameters) look_at(p.gradient);
+  CHECK(values > 5000);
+  CHECK(nearest > safe);
+}
+
+TEST_CASE("shown values are rounded to four decimals, without a negative zero") {
+  CHECK(shown(1.23456) == 1.2346);
+  CHECK(shown(-1.23456) == -1.2346);
+  CHECK_FALSE(std::signbit(shown(-1e-18)));
+}

@@ -1,0 +1,205 @@
+// Chapter 9. Tests of the models that can stand in a translator: each learns, is saved and loaded, translates, resumes.
+#include "apps/tasks/translate/model.h"
+
+#include <doctest/doctest.h>
+
+#include "apps/tasks/translate/saved.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/tasks/translate/small_translation.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::translate;
+using small::AnimalTraining;
+using small::Threads;
+
+namespace {
+
+constexpr std::array every_kind{ModelKind::transformer, ModelKind::recurrent, ModelKind::convolutional};
+
+// The small recipe for each model; dropout is on.
+TranslationRecipe small_recipe_of(ModelKind kind) {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.kind = kind;
+  recipe.recurrent = {.d_embedding = 11,
+                      .d_encoder = 7,
+                      .d_decoder = 13,
+                      .d_attention = 9,
+                      .d_output = 11,
+                      .dropout = 0.1,
+                      .share_embeddings = true};
+  recipe.convolutional = {.d_embedding = 11,
+                          .d_hidden = 15,
+                          .num_encoder_layers = 2,
+                          .num_decoder_layers = 2,
+                          .dropout = 0.1,
+                          .share_embeddings = true};
+  return recipe;
+}
+
+std::vector<std::span<const i32>> training_sources(const TranslationData& data) {
+  std::vector<std::span<const i32>> all;
+  for (i64 i = 0; i < data.training.size(); ++i) all.push_back(data.training.source[i]);
+  return all;
+}
+
+std::string small_hash(ModelKind kind, int threads) {
+  const Threads wanted(threads);
+  AnimalTraining training(small_recipe_of(kind));
+  training.train(4);
+  return training.trainer.hash();
+}
+
+}  // namespace
+
+TEST_CASE("each kind of model comes back from its file with the same loss and the same translations") {
+  const TemporaryFolder folder;
+  for (const ModelKind kind : every_kind) {
+    CAPTURE(name_of(kind));
+    AnimalTraining training(small_recipe_of(kind));
+    const double before = training.task.evaluate();
+    training.train(10);
+    CHECK(training.task.evaluate() < before);
+    const std::string path = folder / name_of(kind);
+    TranslationModel& model = training.task.model();
+    save_translator(model, training.data.vocabulary, path);
+    Translator loaded = load_translator(path);
+    CHECK(loaded.model->kind() == kind);
+    CHECK(loaded.model->config() == model.config());
+    CHECK(loaded.model->d_model() == model.d_model());
+    CHECK(loaded.model->module().parameter_count() == model.module().parameter_count());
+    const auto expected = greedy_translations(model, training.data.vocabulary, training_sources(training.data));
+    CHECK(greedy_translations(*loaded.model, loaded.vocabulary, training_sources(training.data)) == expected);
+  }
+}
+
+TEST_CASE("each kind of model learns invented sentences, and then writes them") {
+  for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional}) {
+    CAPTURE(name_of(kind));
+    TranslationRecipe recipe = small_recipe_of(kind);
+    recipe.recurrent = {.d_embedding = 32, .d_encoder = 32, .d_decoder = 48, .d_attention = 32, .dropout = 0};
+    recipe.convolutional = {
+        .d_embedding = 32, .d_hidden = 48, .num_encoder_layers = 2, .num_decoder_layers = 2, .dropout = 0};
+    recipe.batch_tokens = 300;
+    recipe.micro_batches = 1;
+    recipe.average_last = 0;
+    recipe.smoothing = 0;
+    recipe.schedule = Schedule::constant;
+    recipe.rate = 0.01;
+    recipe.steps = 120;
+    recipe.warmup = 10;
+    recipe.cooldown = 0.5;
+    AnimalTraining training(recipe);
+    while (!training.trainer.finished()) training.trainer.step();
+    CHECK(training.trainer.losses()[0] > 2);
+    CHECK(training.trainer.losses().back() < 0.1);
+    const auto written =
+        greedy_translations(training.task.model(), training.data.vocabulary, training_sources(training.data));
+    i64 right = 0;
+    for (i64 i = 0; i < training.data.training.size(); ++i)
+      right += written[static_cast<size_t>(i)] == training.data.vocabulary.text(training.data.training.target[i]);
+    CHECK(right >= training.data.training.size() - 1);
+  }
+}
+
+TEST_CASE("recurrent and convolutional translators train to the same bits with any number of threads, and resumed") {
+  for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional}) {
+    CAPTURE(name_of(kind));
+    const std::string one = small_hash(kind, 1);
+    for (const int threads : {2, 3, 8}) CHECK(small_hash(kind, threads) == one);
+    const TranslationRecipe recipe = small_recipe_of(kind);
+    AnimalTraining whole(recipe), first(recipe), second(recipe);
+    whole.train(12);
+    first.train(7);
+    const Threads wanted(3);
+    second.trainer.load_state(first.trainer.state());
+    second.train(12);
+    CHECK(second.trainer.hash() == whole.trainer.hash());
+  }
+}
+
+TEST_CASE("the presets of the other models have a size like that of tiny, and survive their JSON") {
+  const auto parameters = [](ModelKind kind) {
+    return translation_preset(kind).with_vocabulary(9715).parameter_count();
+  };
+  CHECK(parameters(ModelKind::transformer) == 2'568'576);
+  CHECK(parameters(ModelKind::recurrent) == 2'158'067);
+  CHECK(parameters(ModelKind::convolutional) == 2'305'651);
+  for (const ModelKind kind : every_kind) {
+    TranslationRecipe recipe = translation_preset(kind), read;
+    recipe.validate();
+    static_cast<TrainingRecipe&>(read) = recipe;
+    read_json(to_json(recipe), read);
+    CHECK(read.kind == kind);
+    CHECK(to_json(read) == to_json(recipe));
+  }
+}
+
+TEST_CASE("a model keeps twice as much for two rows as for one") {
+  const BatchShape one{.rows = 1, .source_length = 5, .target_length = 7};
+  const BatchShape two{.rows = 2, .source_length = 5, .target_length = 7};
+  for (const ModelKind kind : every_kind) {
+    AnimalTraining training(small_recipe_of(kind));
+    const TranslationModel& model = training.task.model();
+    CHECK(model.kept_numbers(two) == 2 * model.kept_numbers(one));
+  }
+}
+
+TEST_CASE("what a model is said to keep for backward is at least a third of what it keeps, and never more") {
+  if (!small::counts_memory()) return;
+  const BatchShape shape{.rows = 30, .source_length = 12, .target_length = 15};
+  Rng rng(2);
+  const auto tokens = [&](i64 length) { return randint(first_piece_id, 9, {shape.rows, length}, rng); };
+  const TranslationBatch batch{
+      .source = tokens(12), .target = tokens(15), .labels = tokens(15), .tokens = shape.rows * shape.target_length};
+  for (const ModelKind kind : every_kind) {
+    CAPTURE(name_of(kind));
+    TranslationRecipe recipe = small_recipe_of(kind);
+    recipe.model.layer.d_model = 32;
+    recipe.model.layer.num_heads = 2;
+    recipe.model.layer.d_ff = 64;
+    recipe.recurrent.d_embedding = recipe.recurrent.d_output = 24;
+    recipe.recurrent.d_encoder = recipe.recurrent.d_attention = 32;
+    recipe.recurrent.d_decoder = 48;
+    recipe.convolutional.d_embedding = 24;
+    recipe.convolutional.d_hidden = 48;
+    AnimalTraining training(recipe);
+    const TranslationModel& model = training.task.model();
+    nn::Pass pass = nn::Pass::training(1, 1);
+    const i64 before = memory_counters().live_bytes;
+    const Variable loss = model.loss(batch, pass, {.ignore_index = pad_id});
+    const double kept = static_cast<double>(memory_counters().live_bytes - before) / 4;
+    CAPTURE(kept);
+    CHECK(model.kept_numbers(shape) <= kept);
+    CHECK(model.kept_numbers(shape) >= kept / 3);
+  }
+}
+
+TEST_CASE("no model writes more tokens than it was trained for") {
+  for (const ModelKind kind : every_kind) {
+    CAPTURE(name_of(kind));
+    AnimalTraining training(small_recipe_of(kind));
+    const TranslationModel& model = training.task.model();
+    CHECK(model.most_tokens() == training.task.recipe().most_tokens + 1);
+    const Tensor source = source_tensor({training.data.training.source[0]});
+    CHECK_NOTHROW(model.decoder(source, model.most_tokens(), 2));
+    CHECK_THROWS_AS(model.decoder(source, model.most_tokens() + 1, 2), Error);
+  }
+}
+
+TEST_CASE("a model whose kind does not fit its configuration is refused") {
+  const TemporaryFolder folder;
+  AnimalTraining training(small_recipe_of(ModelKind::recurrent));
+  const std::string path = folder / "model", other = folder / "other";
+  save_translator(training.task.model(), training.data.vocabulary, path);
+  const TensorFile file = read_safetensors(path);
+  const auto refused_as = [&](ModelKind kind) {
+    Metadata metadata = file.metadata;
+    metadata[std::string(kind_key)] = name_of(kind);
+    write_safetensors(other, file.tensors, metadata);
+    return small::error_of([&] { load_translator(other); });
+  };
+  CHECK(refused_as(ModelKind::recurrent) == "");
+  CHECK(small::contains(refused_as(ModelKind::transformer), "there is no field "));
+  CHECK(small::contains(refused_as(ModelKind::convolutional), "there is no field "));
+}

@@ -1,0 +1,187 @@
+// Chapter 9. Tests of training a translator: the losses, bits on any number of threads, resuming.
+#include "apps/tasks/translate/task.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "apps/training/random_numbers.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/tasks/translate/small_translation.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::translate;
+using small::AnimalTraining;
+using small::error_of;
+using small::Threads;
+
+namespace {
+
+std::string hash_after(int threads, u64 seed = 1) {
+  const Threads wanted(threads);
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.seed = static_cast<i64>(seed);
+  AnimalTraining training(recipe);
+  training.train(recipe.steps);
+  return training.trainer.hash();
+}
+
+}  // namespace
+
+TEST_CASE("an epoch is the default between evaluations") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.evaluate_every = TrainingRecipe::automatic;
+  const AnimalTraining training(recipe);
+  const i64 batches = training.task.batches().in_epoch();
+  CHECK(batches > 4);
+  CHECK(training.task.recipe().evaluate_every == (batches + 1) / 2);
+}
+
+TEST_CASE("the validation loss is the mean over all tokens, without smoothing and padding") {
+  AnimalTraining training;
+  training.train(3);
+  double total = 0;
+  i64 tokens = 0;
+  const Corpus& validation = training.data.validation;
+  const auto& model = dynamic_cast<const TransformerTranslator&>(training.task.model()).model;
+  const NoGradient nothing_recorded;
+  for (i64 i = 0; i < validation.size(); ++i) {
+    std::vector<i32> source(validation.source[i].begin(), validation.source[i].end()),
+        target(validation.target[i].begin(), validation.target[i].end()), labels = target;
+    source.push_back(end_id);
+    target.insert(target.begin(), begin_id);
+    labels.push_back(end_id);
+    const auto row = [](const std::vector<i32>& ids) {
+      return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids);
+    };
+    nn::Pass pass = nn::Pass::inference();
+    total += cross_entropy(model(row(source), row(target), pass), row(labels), {.reduction = Reduction::sum}).item();
+    tokens += static_cast<i64>(labels.size());
+  }
+  CHECK(training.task.evaluate() == doctest::Approx(total / static_cast<double>(tokens)).epsilon(1e-5));
+}
+
+TEST_CASE("the loss of a step is smoothed, and the mean over its target tokens") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.model.layer.dropout = 0;
+  AnimalTraining training(recipe);
+  const std::vector<i64> tokens = training.task.draw(1, 2);
+  REQUIRE(tokens.size() == 2);
+  double mean = 0;
+  for (i64 i = 0; i < 2; ++i) {
+    nn::Pass pass = nn::Pass::training(1, 1, i);
+    mean += training.task.loss(i, pass).item() * static_cast<double>(tokens[static_cast<size_t>(i)]);
+  }
+  CHECK(training.trainer.step().loss == doctest::Approx(mean / static_cast<double>(tokens[0] + tokens[1])));
+  recipe.smoothing = 0;
+  AnimalTraining plain(recipe);
+  CHECK(std::abs(plain.trainer.step().loss - training.trainer.losses()[0]) > 1e-4);
+}
+
+TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
+  REQUIRE(small::small_translation_recipe().model.layer.dropout > 0);
+  const std::string hash = hash_after(1);
+  for (const int threads : {2, 3, 4, 8}) CHECK(hash_after(threads) == hash);
+  CHECK(hash_after(1, 2) != hash);
+}
+
+TEST_CASE("a training that is resumed in the middle of an epoch, with other threads, gives the same bits") {
+  AnimalTraining whole, first, second;
+  // The resumed training begins within an epoch.
+  REQUIRE(7 * whole.task.recipe().micro_batches % whole.task.batches().in_epoch() != 0);
+  whole.train(12);
+  first.train(7);
+  const Threads wanted(3);
+  second.trainer.load_state(first.trainer.state());
+  second.train(12);
+  CHECK(second.trainer.hash() == whole.trainer.hash());
+  CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
+  whole.trainer.end_with_judged();
+  second.trainer.end_with_judged();
+  CHECK(second.task.evaluate() == whole.task.evaluate());
+}
+
+TEST_CASE("measuring the time to come changes nothing") {
+  AnimalTraining measured, plain;
+  measured.trainer.seconds_of_step();
+  measured.trainer.seconds_of_evaluation();
+  measured.train(3);
+  plain.train(3);
+  CHECK(measured.trainer.hash() == plain.trainer.hash());
+}
+
+TEST_CASE("a small model learns invented sentences") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.model.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0};
+  recipe.batch_tokens = 300;
+  recipe.micro_batches = 1;
+  recipe.average_last = 0;
+  recipe.smoothing = 0;
+  recipe.schedule = Schedule::noam;
+  recipe.steps = 150;
+  recipe.warmup = 75;
+  recipe.cooldown = 0.5;
+  AnimalTraining training(recipe);
+  while (!training.trainer.finished()) training.trainer.step();
+  CHECK(training.trainer.losses()[0] > 2);
+  CHECK(training.trainer.losses().back() < 0.1);
+  const Corpus& corpus = training.data.training;
+  const Vocabulary& vocabulary = training.data.vocabulary;
+  i64 right = 0;
+  for (i64 i = 0; i < corpus.size(); ++i)
+    right += training.task.translate(vocabulary.text(corpus.source[i])) == vocabulary.text(corpus.target[i]);
+  CHECK(right >= corpus.size() - 1);
+  CHECK(small::contains(error_of([&] { training.task.translate(std::string(60, 'a') + " \xff"); }), "not UTF-8"));
+  std::string long_line;
+  for (int i = 0; i < 30; ++i) long_line += "the ";
+  CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
+                        "has 30 tokens, more than the model's 20"));
+}
+
+TEST_CASE("a model of another vocabulary is refused") {
+  const TranslationRecipe recipe = small::small_translation_recipe();
+  const TranslationData data = small::animal_data(recipe);
+  nn::TransformerConfig config = recipe.model;
+  config.src_vocab_size = config.tgt_vocab_size = 9;
+  Rng weights(1);
+  CHECK(small::contains(error_of([&] {
+                          TranslationTask(recipe, data,
+                                          std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
+                        }),
+                        "the model has 9 tokens and the vocabulary "));
+}
+
+// What would be destroyed before them is not accepted.
+static_assert(!std::is_constructible_v<TranslationTask, TranslationRecipe, TranslationData>);
+static_assert(std::is_constructible_v<TranslationTask, TranslationRecipe, const TranslationData&>);
+static_assert(!std::is_constructible_v<TranslationBatches, Corpus, i64, Rng>);
+static_assert(std::is_constructible_v<TranslationBatches, const Corpus&, i64, Rng>);
+
+TEST_CASE("a recipe with which no training is possible is refused before any text is read") {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  const TranslationData data = small::animal_data(recipe);
+  recipe.batch_tokens = recipe.most_tokens;
+  const std::string refusal = "translation recipe: batch_tokens (20) must be larger than most_tokens (20)";
+  CHECK(error_of([&] { translation_data({.source = "/nowhere", .target = "/nowhere"}, recipe); }) == refusal);
+  recipe.batch_tokens = recipe.most_tokens = 3;  // smaller than the pairs
+  CHECK(error_of([&] { TranslationTask(recipe, data); }) ==
+        "translation recipe: batch_tokens (3) must be larger than most_tokens (3)");
+}
+
+TEST_CASE("tokens of a step are counted without padding, and a part of the validation is timed for all of it") {
+  AnimalTraining training;
+  TranslationTask& task = training.task;
+  task.draw(1, 2);
+  i64 tokens = 0;
+  for (i64 i = 0; i < 2; ++i) {
+    TranslationBatches batches(training.data.training, task.recipe().batch_tokens,
+                               random_numbers(task.recipe().seed, Purpose::training));
+    const TranslationBatch batch = batches.batch(i);
+    for (const Tensor* x : {&batch.source, &batch.labels})
+      for (i64 k = 0; k < x->count(); ++k) tokens += x->at(k) != pad_id;
+  }
+  CHECK(task.tokens_read() == tokens);
+  CHECK(task.seconds_of_evaluation() > 0);
+}

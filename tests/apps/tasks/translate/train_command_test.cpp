@@ -1,0 +1,284 @@
+// Chapter 9. Tests of `orrery translate train` as its users type it.
+#include <filesystem>
+
+#include "apps/tasks/translate/saved.h"
+#include "tests/apps/run_program.h"
+#include "tests/apps/tasks/translate/small_translation.h"
+#include "tests/core/temporary_folder.h"
+
+using namespace orrery::program;
+using orrery::contents;
+using orrery::set_contents;
+using orrery::TemporaryFolder;
+
+namespace {
+
+// Learns next to nothing, in a moment; dropout is on.
+const std::string quick_model =
+    "--segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
+    "--batch-tokens 40 --warmup 2 ";
+
+// Files of invented sentences in a folder of their own.
+struct AnimalFiles {
+  AnimalFiles() {
+    const orrery::small::AnimalText text = orrery::small::animal_text();
+    set_contents(english, text.english);
+    set_contents(german, text.german);
+  }
+  TemporaryFolder folder;
+  const std::string english = folder / "a.en", german = folder / "a.de", model = folder / "model";
+  const std::string files = "--source '" + english + "' --target '" + german + "' ";
+  const std::string train = "translate train " + files + quick_model + "--max-tokens 20 ";
+};
+
+}  // namespace
+
+TEST_CASE("one command trains a translator on two files, reports its loss and saves it") {
+  const AnimalFiles animals;
+  const std::string command = animals.train + "--steps 4 --evaluate-every 2 --hash --save '" + animals.model + "'";
+  const Result trained = run(command);
+  CHECK(trained.exit_code == 0);
+  CHECK(line(trained.text, 0).starts_with("the "));
+  CHECK(contains(line(trained.text, 0), " .  ->"));
+  CHECK(line(trained.text, -2).starts_with("hash "));
+  double loss = 0, perplexity = 0, lowest = 0, step = 0, seconds = 0;
+  CHECK(std::sscanf(line(trained.text, -1).c_str(),
+                    "validation loss %lf per token, perplexity %lf (lowest %lf at step %lf) in %lf s", &loss,
+                    &perplexity, &lowest, &step, &seconds) == 5);
+  CHECK(loss > 1);
+  CHECK(loss < 5);
+  CHECK(animals.folder.count() == 3);  // the texts and the model, and nothing to resume
+  CHECK(orrery::translate::load_translator(animals.model).vocabulary.is_segmented());
+
+  const std::string progress = errors(command + " --overwrite").text;
+  CHECK(contains(progress, "training: 19 pairs, "));
+  CHECK(contains(progress, "validation, held out of these files: 1 pair, "));
+  CHECK(contains(progress, " tokens, as segmented\n"));
+  CHECK(contains(progress, "\nexpected time "));
+  CHECK(contains(progress, "step 2: validation loss "));
+  CHECK(contains(progress, "\n  the "));
+  CHECK(contains(progress, "\nsaved to " + animals.model));
+}
+
+TEST_CASE("text that is not segmented gets a vocabulary of SentencePiece, and nothing else on stderr") {
+  const AnimalFiles animals;
+  const std::string options =
+      " --vocab-size 60 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 "
+      "--max-tokens 60 --batch-tokens 100 --steps 2 --save '" +
+      animals.model + "'";
+  const Result result = errors("translate train " + animals.files + options);
+  CHECK(result.exit_code == 0);
+  CHECK(contains(result.text, " tokens, by SentencePiece\n"));
+  CHECK_FALSE(contains(result.text, "trainer"));
+  CHECK_FALSE(orrery::translate::load_translator(animals.model).vocabulary.is_segmented());
+}
+
+TEST_CASE("validation files are used if they are given") {
+  const AnimalFiles animals;
+  const std::string valid = "--valid-source '" + animals.english + "' --valid-target '" + animals.german + "' ";
+  const std::string text = errors(animals.train + valid + "--steps 1").text;
+  CHECK(contains(text, "training: 20 pairs, "));
+  CHECK(contains(text, "\nvalidation: 20 pairs, "));
+  check_usage_error(animals.train + "--valid-source '" + animals.english + "'", "--valid-target", "together");
+}
+
+TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
+  const AnimalFiles animals;
+  const auto hash = [&](const std::string& options) {
+    return trained_hash(animals.train + "--steps 4 --hash " + options);
+  };
+  const std::string one = hash("--threads 1");
+  CHECK(hash("--threads 2") == one);
+  CHECK(hash("--threads 4") == one);
+  CHECK(hash("--threads 1 --seed 2") != one);
+}
+
+TEST_CASE("a training that was stopped is resumed to the bits of one that was not") {
+  const AnimalFiles animals;
+  const std::string recipe = animals.train + "--steps 400 --evaluate-every 40 --patience 0 --hash --threads 1 ",
+                    log = animals.folder / "log", model = "'" + animals.model + "'";
+  const Result whole = run(recipe);
+  REQUIRE(whole.exit_code == 0);
+  // Stopped by SIGTERM as soon as there is something to resume.
+  const Result stopped =
+      shell(quoted_program + recipe + "--save " + model + " --log '" + log + "' 2>'" + (animals.folder / "stderr") +
+            "' & until [ -e " + model + ".resume ]; do kill -0 $! || break; sleep 0.01; done; kill -TERM $!; wait $!");
+  REQUIRE(stopped.exit_code == 130);
+  CHECK(contains(contents(animals.folder / "stderr"),
+                 " of 400; to resume: orrery translate train --resume " + animals.model + " --log " + log + "\n"));
+  CHECK_NOTHROW(orrery::translate::load_translator(animals.model));
+  check_failure(quoted_program + recipe + "--save " + model, "continue it with --resume");
+  const std::string changed = animals.folder / "changed";
+  set_contents(changed, contents(animals.english) + " ");
+  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'", "lines and ");
+  set_contents(changed, "x" + contents(animals.english));
+  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'",
+                "is not the text that this training began with");
+  check_failure(quoted_program + "translate train --resume " + model + " --valid-source '" + changed + "'",
+                "--valid-source, --valid-target: this training holds a part of its pairs out");
+  // Resumed inside the folder until it saves again. The name that is given there must be known elsewhere, too.
+  const Result again =
+      shell("cd '" + animals.folder.path().string() + "'; cp model.resume before; " + quoted_program +
+            "translate train --resume model --source a.en --threads 1 2>/dev/null & " +
+            "while cmp -s before model.resume; do kill -0 $! || break; sleep 0.01; done; kill -TERM $!; wait $!");
+  REQUIRE(again.exit_code == 130);
+  const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
+  CHECK(resumed.exit_code == 0);
+  CHECK(line(resumed.text, -2) == line(whole.text, -2));
+  CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
+  CHECK(contains(contents(log), "\n{\"step\":160,\"validation\":"));
+  check_failure(quoted_program + "translate train --resume " + model, "is finished, or was never started");
+}
+
+TEST_CASE("a training ends early at a time limit, or for want of a lower loss") {
+  const AnimalFiles animals;
+  const std::string train = animals.train + "--steps 100000000 --save '" + animals.model + "' --overwrite ";
+  const Result limited = errors(train + "--evaluate-every 100000 --time-limit 0.005");
+  CHECK(limited.exit_code == 130);
+  CHECK(contains(limited.text, "the time limit is reached\n"));
+  const Result patient = errors(train + "--rate 0 --evaluate-every 2 --patience 2 --no-keep-last");
+  CHECK(patient.exit_code == 0);
+  CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
+}
+
+TEST_CASE("a saved model and a printed configuration train the same again") {
+  const AnimalFiles animals;
+  const std::string train = animals.train + "--steps 3 --preset small --seed 5 --hash ";
+  const std::string hash = trained_hash(train + "--save '" + animals.model + "'");
+  CHECK(trained_hash("translate train --hash --config '" + animals.model + "'") == hash);
+  const std::string printed = run(train + "--print-config").text, file = animals.folder / "config";
+  set_contents(file, printed);
+  CHECK(trained_hash("translate train --hash --config '" + file + "'") == hash);
+  CHECK(trained_hash("translate train --hash --seed 6 --config '" + file + "'") != hash);
+}
+
+TEST_CASE("a recurrent and a convolutional model are trained, saved, repeated and used by the same commands") {
+  const AnimalFiles animals;
+  for (const std::string model : {"recurrent --d-encoder 4 --d-decoder 8 --d-attention 4 --d-output 6",
+                                  "convolutional --d-hidden 8 --encoder-layers 1 --decoder-layers 1"}) {
+    CAPTURE(model);
+    const std::string train = "translate train " + animals.files + "--model " + model +
+                              " --d-embedding 6 --segmented --batch-tokens 40 --max-tokens 20 --steps 4 --hash ";
+    const Result trained = run(train + "--overwrite --save '" + animals.model + "'");
+    REQUIRE(trained.exit_code == 0);
+    CHECK(name_of(orrery::translate::load_translator(animals.model).model->kind()) == model.substr(0, model.find(' ')));
+    CHECK(line(run("translate train --hash --config '" + animals.model + "'").text, -2) == line(trained.text, -2));
+    const std::string text = "'" + animals.english + "'";
+    const std::string translated = run("translate decode --load '" + animals.model + "' " + text).text;
+    CHECK(std::count(translated.begin(), translated.end(), '\n') == 20);
+  }
+}
+
+TEST_CASE("bad files say so in one line, before any training") {
+  const AnimalFiles animals;
+  const std::string& folder = animals.folder.path().string();
+  const auto train_on = [&](const std::string& english, const std::string& german) {
+    set_contents(animals.english, english);
+    set_contents(animals.german, german);
+    return quoted_program + animals.train + "--steps 1";
+  };
+  check_failure(train_on("a\nb\n", "x\n"), "/a.en has 2 lines and " + folder + "/a.de has 1; line i of one must be");
+  check_failure(train_on("", "x\n"), "/a.en is empty");
+  check_failure(train_on("a\n", "x\n"), "the files have 1 usable pair");
+  check_failure(train_on("\n\n\n", "x\ny\nz\n"),
+                "the files have 0 usable pairs: 0 of 3 pairs (left out: 3 with an empty side)");
+  check_failure(train_on("\xff\n\xfe\n", "x\ny\n"), "0 usable pairs: 0 of 2 pairs (left out: 2 not UTF-8 text)");
+  check_failure(quoted_program + "translate train --source /nowhere/a --target /nowhere/b", "/nowhere/a");
+  check_failure(quoted_program + "translate train --source /tmp --target /tmp", "/tmp: is a directory");
+  std::string english, german;
+  for (int i = 0; i < 30; ++i) {
+    std::string sentence = "a " + std::to_string(i);
+    if (i == 7) sentence = "";
+    if (i == 9) sentence = "\xff";
+    if (i == 11) sentence = std::string(50, 'a') + " a a a a a a";
+    english += sentence + "\n";
+    german += "x " + std::to_string(i) + "\n";
+  }
+  train_on(english, german);
+  const Result counted = errors("translate train " + animals.files + quick_model + "--max-tokens 3 --steps 1");
+  CHECK(counted.exit_code == 0);
+  CHECK(contains(counted.text,
+                 " of 29 pairs (left out: 1 with an empty side, 1 not UTF-8 text, 1 longer than 3 tokens)"));
+}
+
+TEST_CASE("no text is written over, and what cannot be saved is said before the training") {
+  const AnimalFiles animals;
+  const std::string kept = contents(animals.german), train = quoted_program + animals.train + "--steps 1 ";
+  check_failure(train + "--save '" + animals.german + "'", "would write over --target " + animals.german);
+  check_failure(train + "--log '" + animals.german + "'", "would write over --target " + animals.german);
+  check_failure(train + "--save '" + animals.model + "' --log '" + animals.model + ".resume'",
+                "would write over the files of --save");
+  check_failure(train + "--save /nowhere/model", "No such file or directory");
+  check_failure(train + "--save /dev/full", "is not a regular file");
+  const Result full = shell("ulimit -f 1; " + train + "--save '" + animals.model + "' 2>&1 >/dev/null");
+  CHECK(full.exit_code == 1);
+  CHECK(contains(full.text, "do not fit there"));
+  CHECK_FALSE(contains(full.text, "expected time"));
+  REQUIRE(shell(train + "--save '" + animals.model + "' 2>/dev/null").exit_code == 0);
+  check_failure(train + "--save '" + animals.model + "'", "already holds a model: --overwrite replaces it");
+  CHECK(contents(animals.german) == kept);
+}
+
+TEST_CASE("wrong values are refused before the training begins") {
+  check_usage_error("translate", "translate", "train, decode, score");
+  check_usage_error("translate train", "--source", "is required");
+  check_usage_error("translate train --source a", "--target", "is required");
+  check_usage_error("translate train --source a --target b --heads 3", "--heads", "--d-model, 128");
+  check_usage_error("translate train --source a --target b --batch-tokens 256", "--batch-tokens", "--max-tokens, 256");
+  check_usage_error("translate train --source a --target b --preset huge", "'huge'", "tiny, published, small, base");
+  check_usage_error("translate train --source a --target b --vocab-size 7", "--vocab-size", "from 8 to 1048576");
+  check_usage_error("translate train --resume x --steps 5", "--resume", "--steps");
+  check_usage_error("translate train --print-config --model oracle", "'oracle'",
+                    "transformer, recurrent, convolutional");
+  check_usage_error("translate train --print-config --model recurrent --preset base", "--preset base",
+                    "is a Transformer, not a recurrent model");
+  for (const auto& [kind, option] : {std::pair("recurrent", "--d-model 64"),
+                                     {"transformer", "--d-hidden 64"},
+                                     {"transformer", "--d-embedding 64"},
+                                     {"recurrent", "--encoder-layers 2"},
+                                     {"convolutional", "--no-norm-first"}}) {
+    const std::string name = std::string(option).substr(0, std::string(option).find(' '));
+    check_usage_error("translate train --print-config --model " + std::string(kind) + ' ' + option,
+                      name == "--no-norm-first" ? "--norm-first" : name,
+                      "is no option of --model " + std::string(kind));
+  }
+  const std::string recurrent = run("translate train --print-config --model recurrent").text;
+  CHECK(contains(recurrent, "\"d-decoder\""));
+  CHECK_FALSE(contains(recurrent, "\"d-hidden\""));
+  CHECK_FALSE(contains(recurrent, "\"d-model\""));
+  check_usage_error("translate train --print-config --model convolutional --width 4", "--width", "must be odd");
+  check_usage_error("translate train --print-config --evaluate-every 0", "--average-last", "--evaluate-every");
+  check_failure(quoted_program + "translate train --resume /nowhere/model", "/nowhere/model");
+  const std::string help = run("translate train --help").text;
+  CHECK(contains(help, "--rate NUMBER=0.003"));
+  CHECK(contains(help, "orrery translate train --resume"));
+}
+
+TEST_CASE("text may be in a file whose name is not UTF-8; --resume then needs the name again") {
+  const AnimalFiles animals;
+  const std::string english = animals.folder / "a\xFF.en", model = "'" + animals.model + "'";
+  set_contents(english, contents(animals.english));
+  const std::string files = "--source '" + english + "' --target '" + animals.german + "' ",
+                    stop = "--max-tokens 20 --steps 100000000 --evaluate-every 2 --time-limit 0.005 ";
+  const Result stopped = errors("translate train " + files + quick_model + stop + "--save " + model);
+  CHECK(stopped.exit_code == 130);
+  CHECK(contains(stopped.text, "to resume: "));
+  check_failure(quoted_program + "translate train --resume " + model, "No such file or directory");
+  const Result resumed = errors("translate train --time-limit 0.005 --resume " + model + " --source '" + english + "'");
+  CHECK(resumed.exit_code == 130);
+  CHECK(contains(resumed.text, "resuming after step "));
+}
+
+TEST_CASE("the sample of an early model is one line, without blanks at its end") {
+  const AnimalFiles animals;
+  const std::string text = errors(animals.train + "--steps 4 --evaluate-every 1 --rate 0 --dropout 0").text;
+  std::istringstream in(text);
+  int samples = 0;
+  for (std::string one; std::getline(in, one);) {
+    if (!contains(one, "  ->")) continue;
+    ++samples;
+    CHECK(one.size() <= 200);
+    CHECK_FALSE(one.ends_with(' '));
+  }
+  CHECK(samples == 4);
+}
