@@ -1,6 +1,4 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/command.h"
 
 int main(int argc, char** argv) {

@@ -1,6 +1,4 @@
 // Chapter 2. What every operation needs when it is recorded: checks, edges, and errors that say where they arose.
-//
-// Serves: autograd/apply.h
 #include "autograd/apply.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 2. Nodes: numbering, freeing long chains, and adding up gradients.
-//
-// Serves: autograd/node.h
 #include "autograd/node.h"
 
 #include <atomic>

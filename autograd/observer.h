@@ -3,7 +3,6 @@
 // Profiles, the search for the first NaN and the checker's mutations are all observers. Without one, the cost is a
 // few tests of a pointer per operation. An observer belongs to the thread that put it in force, and sees only what this
 // thread runs.
-// Serves: autograd/engine.cpp
 #pragma once
 
 #include <span>

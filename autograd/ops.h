@@ -3,7 +3,6 @@
 // An operation has its declaration in a header named here, its formula, derivative and code in the .cpp of the same
 // name, its samples in a file *samples.cpp of autograd/check/, and its row in `orrery gradcheck`. To add one: the
 // README.md of the repository. In shapes, [...] stands for any axes.
-// Serves: autograd/elementwise.h
 #pragma once
 
 // Arithmetic, and functions of single elements.

@@ -1,6 +1,4 @@
 // Chapter 2. Variables: constants, parameters, and the mode in which nothing is recorded.
-//
-// Serves: autograd/variable.h
 #include "autograd/variable.h"
 
 #include "autograd/node.h"

@@ -1,6 +1,4 @@
 // Chapter 2. What a failed backward pass undoes: gradients inside the tape, and those it had added to.
-//
-// Serves: autograd/engine.cpp
 #include "autograd/walk_undo.h"
 
 namespace orrery {

@@ -4,7 +4,6 @@
 // that wait inside the tape are dropped, and so is the gradient of each parameter that the walk added to. If such a
 // parameter had a gradient before, that sum is lost, and reading it is an error (`Leaf::gradient_lost`). The rule for
 // users: the comment of `backward` in autograd/variable.h.
-// Serves: autograd/engine.cpp
 #pragma once
 
 #include <span>

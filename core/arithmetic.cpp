@@ -1,6 +1,4 @@
 // Chapter 1. Creating tensors, adding and multiplying them.
-//
-// Serves: core/tensor_ops.h
 #include <cmath>
 
 #include "core/kernels/elementwise.h"

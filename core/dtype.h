@@ -2,7 +2,6 @@
 //
 // Layers are compiled once; the tag decides at run time whether they compute in f32 (training) or f64 (gradient
 // checks). Templates appear only inside kernels, which `dispatch_floating` calls.
-// Serves: core/tensor.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 1. How the message of an error is composed, and which characters of it are replaced.
-//
-// Serves: core/tensor.h
 #include "core/error.h"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 // A message may quote text from outside: a file name, a tensor's name, a prompt. Unchanged, an escape sequence would
 // control the terminal, a newline would fake a line, and a Unicode direction mark would reverse what follows. So all
 // text that is not a literal is made harmless here.
-// Serves: core/tensor.h
 #pragma once
 
 #include <initializer_list>

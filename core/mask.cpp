@@ -1,6 +1,4 @@
 // Chapter 6. Mask: its parts, and how they are read.
-//
-// Serves: core/mask.h
 #include "core/mask.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // [..., m, k] times a shared [k, n] is one product, with all leading axes folded into the rows. If both factors have
 // leading axes, there is one product for each pair of matrices.
-// Serves: core/tensor_ops.h
 #include "core/tensor_ops.h"
 
 namespace orrery {

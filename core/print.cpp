@@ -1,6 +1,4 @@
 // Chapter 1. Printing a tensor the way one writes it on paper.
-//
-// Serves: core/tensor.h
 #include <iomanip>
 #include <sstream>
 

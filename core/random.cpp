@@ -1,6 +1,4 @@
 // Chapter 8. The sequential generator on top of Philox, and dropout's decisions for many blocks at a time.
-//
-// Serves: nn/pass.h
 #include "core/random.h"
 
 #include <algorithm>

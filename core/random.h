@@ -3,7 +3,6 @@
 // "Parallel random numbers: as easy as 1, 2, 3" (Salmon, Moraes, Dror, Shaw 2011): ten rounds of multiply and xor turn
 // a 128-bit counter and a 64-bit key into 128 random bits. Number i is a function of (key, i) alone. So any thread can
 // draw any number, backward can draw the dropout mask of forward again, and two integers restore a generator.
-// Serves: nn/pass.h
 #pragma once
 
 #include <array>

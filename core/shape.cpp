@@ -1,6 +1,4 @@
 // Chapter 1. Shapes: counting, comparing and broadcasting them.
-//
-// Serves: core/shape.h
 #include "core/shape.h"
 
 #include <algorithm>

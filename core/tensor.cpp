@@ -1,6 +1,4 @@
 // Chapter 1. Tensor: ownership, views and conversion.
-//
-// Serves: core/tensor.h
 #include "core/tensor.h"
 
 #include <cstring>

@@ -1,6 +1,4 @@
 // Chapter 1. UTF-8: the bytes of one character.
-//
-// Serves: core/tensor.h
 #include "core/utf8.h"
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 1. UTF-8: decoding one character.
-//
-// Serves: core/tensor.h
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,4 @@
 // Chapter 5. Initialisers: weights are drawn in the order in which layers are built, so a seed determines the model.
-//
-// Serves: nn/layers/linear.h
 #include "nn/init.h"
 
 #include <algorithm>

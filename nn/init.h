@@ -8,7 +8,6 @@
 //   normal_002       W ~ N(0, 0.02^2), b = 0, as in GPT
 // A weight is [fan_out, fan_in], a bias [fan_out]. The packed in_proj_weight of attention counts as one matrix, as in
 // PyTorch.
-// Serves: nn/layers/linear.h
 #pragma once
 
 #include "core/random.h"

@@ -1,7 +1,6 @@
 // Chapter 5. Module: the visitors behind names, counts, conversion and printing.
 //
 // Each of these tasks is one small Visitor. They differ only in what they do with a parameter.
-// Serves: nn/module.h
 #include "nn/module.h"
 
 #include <cxxabi.h>

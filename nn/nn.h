@@ -1,7 +1,6 @@
 // Chapter 7. What users of nn include: layers, models and generation, and the operations.
 //
 // Models in files are in nn/files/files.h and nn/files/gpt_files.h, the checker is in nn/check/proof.h.
-// Serves: nn/module.h
 #pragma once
 
 #include "autograd/ops.h"

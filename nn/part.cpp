@@ -1,6 +1,4 @@
 // Chapter 5. Part: copying the parts of a module.
-//
-// Serves: nn/layers/linear.h
 #include "nn/part.h"
 
 namespace orrery::nn {

@@ -4,7 +4,6 @@
 //   layer.self_attn = MyAttention(64, 4, rng);
 // The part owns the module: it moves with the layer, is visited under the part's name, and is copied by `clone` if it
 // has a `clone()` of its own. This costs one virtual call for each layer, not for each element.
-// Serves: nn/layers/linear.h
 #pragma once
 
 #include <concepts>

@@ -1,7 +1,6 @@
 // Chapter 5. Clipping by the global norm.
 //
 // Squares are summed in double, over fixed chunks: the norm has the same bits for any number of threads.
-// Serves: optim/adam.h
 #include "optim/clip.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 //   norm = sqrt(sum over all gradients of g^2),    g <- g min(1, max_norm / (norm + 1e-6))
 // The direction of the step stays the same, but one bad batch cannot move the model far. As in
 // torch.nn.utils.clip_grad_norm_.
-// Serves: optim/adam.h
 #pragma once
 
 #include "autograd/variable.h"

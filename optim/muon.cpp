@@ -1,6 +1,4 @@
 // Chapter 5. Muon: the sum of gradients, made orthogonal, and one pass that moves the matrix.
-//
-// Serves: optim/adam.h
 #include "optim/muon.h"
 
 #include <algorithm>

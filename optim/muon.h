@@ -21,7 +21,6 @@
 // training", arXiv 2502.16982, section 2.2). Everything except matrices inside layers moves by AdamW: rows of an
 // embedding are looked up one by one, and weights of norms and biases are vectors. A packed matrix, such as that of
 // queries, keys and values, counts as one.
-// Serves: optim/adam.h
 #pragma once
 
 #include "optim/adam.h"

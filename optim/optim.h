@@ -1,7 +1,6 @@
 // Chapter 5. The whole folder: optimisers, clipping, schedules.
 //
 // This folder knows parameters and their gradients, but not the layers they belong to.
-// Serves: optim/adam.h
 #pragma once
 
 #include "optim/adam.h"

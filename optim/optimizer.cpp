@@ -1,6 +1,4 @@
 // Chapter 5. The common part of optimisers: checking the list of parameters, stepping through it, restoring a state.
-//
-// Serves: optim/adam.h
 #include "optim/optimizer.h"
 
 #include <cmath>

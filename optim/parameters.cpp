@@ -1,7 +1,6 @@
 // Chapter 5. Parameter groups: naming bare Variables, and finding tied parameters.
 //
 // Two Variables are the same parameter when they share their leaf, the place where the gradient is collected.
-// Serves: optim/adam.h
 #include "optim/parameters.h"
 
 #include <unordered_set>

@@ -4,7 +4,6 @@
 // the weights of layer normalisation, which have one axis:
 //   optim::AdamW adam(optim::decay_matrices(model.parameters(), 0.1));
 // A parameter used in two places (a tied one) may have two names; it is still one parameter, updated and clipped once.
-// Serves: optim/adam.h
 #pragma once
 
 #include <initializer_list>

@@ -1,6 +1,4 @@
 // Chapter 5. Schedules: the formulas.
-//
-// Serves: optim/adam.h
 #include "optim/schedule.h"
 
 #include <algorithm>

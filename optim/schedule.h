@@ -4,7 +4,6 @@
 // steps are short, so that the parameters come to rest. Schedules can be multiplied:
 //   noam(step, 512, 4000) * linear_cooldown(step, n, n / 2)
 // Errors: a step below 1; a d_model, warmup, total or from that is out of range.
-// Serves: optim/adam.h
 #pragma once
 
 #include "core/dtype.h"

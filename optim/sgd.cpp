@@ -1,6 +1,4 @@
 // Chapter 5. SGD: the update, one pass over each parameter.
-//
-// Serves: optim/adam.h
 #include "optim/sgd.h"
 
 #include "core/tensor_ops.h"

@@ -6,7 +6,6 @@
 //   p <- p - learning_rate b
 // The same as torch.optim.SGD without dampening and without Nesterov's momentum. Momentum keeps a fraction of every
 // earlier step, so steps in the same direction add up and steps in alternating directions cancel (Polyak 1964).
-// Serves: optim/adam.h
 #pragma once
 
 #include "optim/optimizer.h"

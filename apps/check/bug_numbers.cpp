@@ -1,6 +1,4 @@
 // Chapter 9. The mistakes of the zoo under numbers: do not read on if you want to find them yourself.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/bug_numbers.h"
 
 #include <algorithm>

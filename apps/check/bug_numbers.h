@@ -1,7 +1,6 @@
 // Chapter 9. The mistakes of the zoo under numbers, so that a student can hunt them without knowing their names.
 //
 // The order is fixed and mixed: neighbours are of different kinds. apps/book/bugs/README.md teaches the hunt.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. Putting a mistake into the table.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/bugs.h"
 
 #include <algorithm>

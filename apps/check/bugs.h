@@ -1,7 +1,6 @@
 // Chapter 9. `orrery gradcheck --bug NUMBER`: the rows of the table of proofs with a classic mistake built in.
 //
 // Which mistake has which number: apps/check/bug_numbers.h.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

@@ -3,7 +3,6 @@
 // Three questions: is every derivative right (the table)? Would a wrong one be noticed (--mutate)? By which symptoms is
 // a classic mistake recognised (--bug)? A sample that cannot be built or run is a failed row too, so one mistake does
 // not hide the other rows.
-// Serves: autograd/check/proof.h
 #include <unistd.h>
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // It prints a matrix for each model and each pair of input and output: which positions move which. In causal models
 // each row of the batch must be a triangle. Padding must be empty columns, and other rows must be empty blocks. --break
 // breaks a mask on purpose, to show how a leak is reported.
-// Serves: autograd/check/proof.h
 #include <algorithm>
 #include <iostream>
 #include <memory>

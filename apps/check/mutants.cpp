@@ -1,6 +1,4 @@
 // Chapter 9. Counting mutants by operation and by the check that caught them.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/mutants.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. The table of mutants: how many wrong backwards of each operation, and which check caught them.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <map>

@@ -1,6 +1,4 @@
 // Chapter 9. The rows of the table of proofs: listing them, and choosing some by name.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/rows.h"
 
 #include <algorithm>

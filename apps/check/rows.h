@@ -1,6 +1,4 @@
 // Chapter 9. The rows of the table of proofs: their names in `orrery gradcheck`, and choosing rows by name.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Proving with many seeds, and the file of results.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/seeds.h"
 
 #include <unistd.h>

@@ -3,7 +3,6 @@
 // Every row is proven with every seed, except the parts of a proof that no random number can make fail
 // (ProofOptions::exact). --resume keeps one JSON line per finished seed; a later run continues after the last one.
 //   {"seed":7,"names":["softmax"],"rows":3,"redrawn":0,"failed":[],"seconds":0.2}
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <map>

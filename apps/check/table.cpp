@@ -1,6 +1,4 @@
 // Chapter 9. The columns of the table: what was checked, the worst error, and the time it took.
-//
-// Serves: autograd/check/proof.h
 #include "apps/check/table.h"
 
 #include <algorithm>

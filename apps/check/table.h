@@ -1,6 +1,4 @@
 // Chapter 9. The table of proofs as text of 100 columns, and as JSON.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. Sorting, cutting and shuffling sentence pairs, and filling up batches.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/batches.h"
 
 #include <algorithm>

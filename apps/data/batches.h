@@ -12,7 +12,6 @@
 //   source [B, S]   source end   pad...
 //   target [B, T]   begin target pad...      what the decoder reads
 //   labels [B, T]   target end   pad...      what it must predict
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "apps/data/corpus.h"

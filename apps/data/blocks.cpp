@@ -1,6 +1,4 @@
 // Chapter 9. Cutting blocks out of a text, and shuffling them.
-//
-// Serves: nn/models/gpt.h
 #include "apps/data/blocks.h"
 
 #include <algorithm>

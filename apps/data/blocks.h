@@ -1,6 +1,4 @@
 // Chapter 9. Blocks of a text, from which a language model learns: at random, in a row, or each once in random order.
-//
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <vector>

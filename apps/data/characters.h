@@ -1,6 +1,4 @@
 // Chapter 9. The characters of a text, one after another.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,4 @@
 // Chapter 9. Parallel text: reading it, holding a part of it out, and turning it into tokens.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/corpus.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // A pair that cannot be used is left out as a pair, so that the two sides never lose step with each other, and counted
 // by its kind. Files of unequal length are an error, because nobody can tell which line is missing.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 9. Reading bytes as soon as there are some, and cutting them into lines.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/line_reader.h"
 
 #include <poll.h>

@@ -2,7 +2,6 @@
 //
 // A person waits for the answer to each line. A file has many lines at once, which are translated faster together. So
 // `read` waits only for the first line, and also returns the lines that have already arrived.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. Training and using SentencePiece.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/sentencepiece.h"
 
 #include <sentencepiece_processor.h>

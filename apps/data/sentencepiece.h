@@ -6,7 +6,6 @@
 // A model of SentencePiece may contain tables that its library follows without checking them. So no such model is ever
 // read from a file. A vocabulary is stored as a list of pieces and scores, and the model is built from that list, after
 // training too.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <array>

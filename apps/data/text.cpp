@@ -1,6 +1,4 @@
 // Chapter 9. Tokens in few bytes: written, mapped, and read again.
-//
-// Serves: nn/models/gpt.h
 #include "apps/data/text.h"
 
 #include <cstring>

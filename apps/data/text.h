@@ -6,7 +6,6 @@
 // the system keeps in memory what was read last. nanoGPT's train.bin is the same, except that it has a name. The price
 // is room on the disk: for characters of at most 256 kinds and for bytes at most as much as the text takes, for pieces
 // of words about half.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 9. Reading text as tokens.
-//
-// Serves: nn/models/gpt.h
 #include "apps/data/text_data.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 // a long text, only the last million tokens are for validation, so that an evaluation does not take hours.
 // Several files count as one text, in their order. They are read in pieces, and their tokens need not fit into memory
 // (apps/data/text.h), so files may be of any length.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <string>

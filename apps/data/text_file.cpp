@@ -1,6 +1,4 @@
 // Chapter 9. Reading files of text, and finding what is not UTF-8.
-//
-// Serves: nn/models/gpt.h
 #include "apps/data/text_file.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. Files of text: as a whole, or in pieces, of which only one is in memory.
-//
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <functional>

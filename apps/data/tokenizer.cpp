@@ -1,6 +1,4 @@
 // Chapter 9. Characters, bytes and pieces as tokens.
-//
-// Serves: nn/models/gpt.h
 #include "apps/data/tokenizer.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 //   bytes           the 256 bytes: for any file
 //   sentencepiece   pieces that SentencePiece finds in the text (apps/data/vocabulary.h, the exact kind), and the bytes
 // Whatever they are, a text becomes tokens and the same text again, to the byte.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 9. Looking up the tokens of segmented text; tokens as text, and vocabularies as JSON.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/vocabulary.h"
 
 #include <algorithm>

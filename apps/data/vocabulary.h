@@ -15,7 +15,6 @@
 // later; a vocabulary that was saved before there was such a spelling takes characters as they are. Both languages share
 // one vocabulary, because a model with shared embeddings needs that (paper, section 3.4). A language model's text is of
 // the second kind.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <memory>

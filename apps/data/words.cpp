@@ -1,6 +1,4 @@
 // Chapter 9. Splitting at whitespace, and the tokeniser 13a: its regular expressions, written as loops.
-//
-// Serves: nn/models/transformer.h
 #include "apps/data/words.h"
 
 #include "apps/data/characters.h"

@@ -5,7 +5,6 @@
 // takes a line as people write it and separates punctuation itself, by the rules of mteval-v13a.pl, the script of the
 // WMT evaluations. chrF counts characters, and leaves whitespace out.
 // All text is UTF-8; text that is not is an error.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Completion: walks the words of a command line down to the command or option that the last belongs to.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/install/complete.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 //   reverse
 // The shells' scripts, orrery.bash, orrery.zsh and orrery.fish in this folder, ask the program each time, so that they
 // say what its help says. Where nothing is printed, a shell offers files.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Filling, cutting and wrapping text.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/columns.h"
 
 #include <algorithm>

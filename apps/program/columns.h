@@ -1,6 +1,4 @@
 // Chapter 9. Text in a table: filled, cut or wrapped to a width, and joined.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Runs a sub-command and turns its result into an exit code and, after a failure, a message on stderr.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/command.h"
 
 #include <fcntl.h>

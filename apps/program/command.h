@@ -7,7 +7,6 @@
 //   add_seed(command, options->seed);
 //   when_run(command, exit_code, [options] { return run(*options); });
 // Options are in options.h. Results go to stdout, progress to stderr.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

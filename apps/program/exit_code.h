@@ -1,6 +1,4 @@
 // Chapter 9. The program's exit codes.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 namespace orrery {

@@ -1,6 +1,4 @@
 // Chapter 9. The findings, one function for each subject.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/findings.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // One list for two readers: a training prints at its start what is harmful; `orrery doctor` prints everything, and
 // measures as well (apps/measure/doctor/checks.h). The functions look only at values that were read before, so that tests can
 // describe any machine to them.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

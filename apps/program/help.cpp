@@ -1,6 +1,4 @@
 // Chapter 9. Writing --help: names on the left, descriptions on the right, wrapped into lines.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/help.h"
 
 #include <CLI/CLI.hpp>

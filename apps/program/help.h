@@ -2,7 +2,6 @@
 //
 // The help does not list which options exclude each other: an option that starts another kind of run excludes nearly
 // all others. The error for a wrong command line names both.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <memory>

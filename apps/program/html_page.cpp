@@ -1,6 +1,4 @@
 // Chapter 9. Putting a page together.
-//
-// Serves: nn/models/transformer.h
 #include "apps/program/html_page.h"
 
 #include "apps/program/shipped_files.h"

@@ -2,7 +2,6 @@
 //
 // A page is written as three files of the repository, FOLDER/page.html, page.css and page.js. The first has a place for
 // each of the others and for the data; `html_page` fills them in.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

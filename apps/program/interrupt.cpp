@@ -1,6 +1,4 @@
 // Chapter 9. The signal handler behind Interrupt, which does only what a signal handler may do.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/interrupt.h"
 
 #include <unistd.h>

@@ -6,7 +6,6 @@
 // SIGHUP never.
 //   const Interrupt interrupt;
 //   while (!interrupt.requested()) train_one_step();
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 9. Asks the CPU, OpenBLAS, the system and the environment for everything that the speed of a run depends on.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/machine.h"
 
 #include <unistd.h>

@@ -4,7 +4,6 @@
 //   model of 128013 parameters
 // These are the first lines of a run. Whatever makes it take at least twice as long, or fail, follows in a line each; a
 // measurement also says what may distort it (apps/program/findings.h).
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <map>

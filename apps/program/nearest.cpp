@@ -1,6 +1,4 @@
 // Chapter 9. The known name that a mistyped one was most likely meant to be.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/nearest.h"
 
 #include <algorithm>

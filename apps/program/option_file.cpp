@@ -1,6 +1,4 @@
 // Chapter 9. The options of a command as a file: JSON to options, and options to JSON.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/option_file.h"
 
 #include <CLI/CLI.hpp>

@@ -9,7 +9,6 @@
 // except that the same option on the command line wins. A training keeps its options in the metadata of the files that
 // it saves, so --config also takes a saved model. From a model it takes only the options that --help lists before
 // --save, so that somebody else's model never names a file to write.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

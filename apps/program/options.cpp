@@ -1,6 +1,4 @@
 // Chapter 9. Options, on CLI11.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/options.h"
 
 #include <fnmatch.h>

@@ -1,6 +1,4 @@
 // Chapter 9. The options of a command: how they are added, and what is said of a wrong value.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. The checks of files that a command will write, and how text is written.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/output_file.h"
 
 #include <unistd.h>

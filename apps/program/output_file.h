@@ -1,6 +1,4 @@
 // Chapter 9. The files that commands write: what is checked before the work, and how text gets there as a whole.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Drawing the progress of a run.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/progress.h"
 
 #include <algorithm>

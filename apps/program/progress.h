@@ -4,7 +4,6 @@
 //   step 1500/3000  loss 0.8123  validation 0.7001  accuracy 98.1 %  rate 1.2e-03  45123 tokens/s  12 s left
 // If the terminal is too narrow, the rate is left out, then the speed, the accuracy, and the validation loss. So the
 // remaining time is never cut off.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

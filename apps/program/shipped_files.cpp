@@ -1,6 +1,4 @@
 // Chapter 9. Finding the files that come with the program, beside the program or in the sources.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/shipped_files.h"
 
 #include <system_error>

@@ -2,7 +2,6 @@
 //
 // An installed program, in PREFIX/bin, has them in PREFIX/share/orrery, wherever PREFIX was moved to. One in a build
 // folder reads them where they are written, in the sources.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <filesystem>

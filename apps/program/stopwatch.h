@@ -2,7 +2,6 @@
 //
 // For training steps we use the median: a single slow step, while the system did something else, does not change it.
 // For kernels we use the shortest time: everything else that the machine does only makes a kernel slower.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <algorithm>

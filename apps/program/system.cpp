@@ -1,6 +1,4 @@
 // Chapter 9. Reading the system's files.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/system.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // Every function takes texts or a folder, so that the tests can give it those of other machines. What a system does not
 // tell is left out, never an error.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

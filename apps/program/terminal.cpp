@@ -1,6 +1,4 @@
 // Chapter 9. Asks the system what stdout and stderr can show.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/program/terminal.h"
 
 #include <sys/ioctl.h>

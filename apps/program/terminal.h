@@ -2,7 +2,6 @@
 //
 // Colours and lines that are drawn again are for terminals only. NO_COLOR (https://no-color.org) switches colours off,
 // the only escape sequences there are.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <condition_variable>

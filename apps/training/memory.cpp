@@ -1,6 +1,4 @@
 // Chapter 9. Counting the numbers that a training holds.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/memory.h"
 
 #include <filesystem>

@@ -8,7 +8,6 @@
 // target token, and k and v, 2 d_model, for each source token. An attention of n queries and m keys keeps h n m
 // weights, unless m is so large that it is computed in tiles (autograd/ops/fused/attention/tiled_attention.cpp). A head that is
 // not fused with the loss keeps its logits: for each token as many as the vocabulary has.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

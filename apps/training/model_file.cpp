@@ -1,6 +1,4 @@
 // Chapter 9. Locking a file for a training, and saving a model in it.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/model_file.h"
 
 #include <algorithm>

@@ -6,7 +6,6 @@
 //   file.check_free(options.overwrite);    // an existing model is replaced only with --overwrite
 //   file.check_room(bytes);                // the disk has enough space
 // Problems with the file are reported before the training starts and again at its end.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. What a training writes must replace no text that it learns from, and no other file that it needs.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. The random numbers of a training, by purpose, so that drawing more for one changes no other.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <utility>

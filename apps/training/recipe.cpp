@@ -1,6 +1,4 @@
 // Chapter 9. A training's recipe: rates, optimiser, and its JSON.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/recipe.h"
 
 #include <cmath>

@@ -1,6 +1,4 @@
 // Chapter 9. How a model is trained, whatever the model and the task: optimiser, schedule, averages, evaluations.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <array>

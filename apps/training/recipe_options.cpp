@@ -1,6 +1,4 @@
 // Chapter 9. The options for a training's recipe, with their ranges.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/recipe_options.h"
 
 #include <algorithm>

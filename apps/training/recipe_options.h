@@ -2,7 +2,6 @@
 //
 // A program gives its defaults in the recipe that it passes. Options of its own may go into the same groups of the
 // help.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include "apps/program/options.h"

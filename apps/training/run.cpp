@@ -1,6 +1,4 @@
 // Chapter 9. The run of every training program.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/run.h"
 
 #include <unistd.h>

@@ -1,7 +1,5 @@
 // Chapter 9. The run of every training program: its start, steps, a progress line, evaluations, files, Ctrl-C, a time
 // limit, and its end.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <exception>

@@ -1,6 +1,4 @@
 // Chapter 9. The options for a training's run.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/run_options.h"
 
 #include <filesystem>

@@ -6,7 +6,6 @@
 //   add_run_options(command, options->run);     // how this run goes
 // What stands before `add_run_options`, and --tiles, decides what is trained: --resume takes it from the file,
 // --print-config prints it, and each saved model keeps it, so that --config with the model trains the same again.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

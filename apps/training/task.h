@@ -5,7 +5,6 @@
 //   loss(i, pass)                    the mean loss per target token of micro-batch i; may be called more than once
 // The step's loss is the mean over all its target tokens, so that unequal padding does not give one token more weight
 // than another.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <limits>

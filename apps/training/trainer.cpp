@@ -1,6 +1,4 @@
 // Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters, the state to resume from.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/trainer.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 //   mean of the last   the parameters at the last k evaluations: Vaswani et al. (2017), section 6.1, "averaging the
 //                      last 5 checkpoints"
 // The loop that a program runs, with its progress line and its files, is apps/training/run.h.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <deque>

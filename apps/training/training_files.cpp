@@ -1,6 +1,4 @@
 // Chapter 9. The files of a training: what is written, and what is checked when it is read.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/training_files.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 //   FILE.resume   the state of an unfinished training, for --resume FILE
 // Each is replaced as a whole (core/files/file.h), so a crash at any moment leaves the previous version. With the same
 // data, the resumed training gives the same bits as an uninterrupted one.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

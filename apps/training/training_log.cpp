@@ -1,6 +1,4 @@
 // Chapter 9. Writing the log of a training: its lines, and what is done with a log that is there already.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/training_log.h"
 
 #include <cmath>

@@ -1,6 +1,4 @@
 // Chapter 9. The log of a training: its steps, at most ten a second, and its evaluations, a line each.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <optional>

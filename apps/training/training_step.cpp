@@ -1,6 +1,4 @@
 // Chapter 9. A training step that checks its numbers: try it, and explain why it failed.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/training/training_step.h"
 
 #include <cmath>

@@ -4,7 +4,6 @@
 // The norm of the gradients, which clipping needs anyway, is finite only if every gradient is. So it is enough to check
 // the loss and the norm; `orrery bench promises` measures the cost. If one of them is not finite, the pass is run once
 // more under an observer (autograd/check/first_nan.h), which names the first operation with such a result.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 6. The bug zoo: each struct is an operation of autograd/ops/ with one mistake.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/bug_zoo.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 //
 // nn/check/bug_zoo.h lists them with an explanation and a hint. To hunt for them yourself, begin with
 // apps/book/bugs/README.md, and read no further here: names and structs say what is wrong.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/ops/attention.h"

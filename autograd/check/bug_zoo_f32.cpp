@@ -1,6 +1,4 @@
 // Chapter 6. The bug zoo, operations that are right in f64 and wrong in f32: what is checked is not what trains.
-//
-// Serves: autograd/check/proof.h
 #include <cmath>
 
 #include "autograd/apply.h"

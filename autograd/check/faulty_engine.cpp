@@ -1,6 +1,4 @@
 // Chapter 3. The walk of an engine that lacks a rule.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/faulty_engine.h"
 
 #include <map>

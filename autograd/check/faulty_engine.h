@@ -2,7 +2,6 @@
 //
 // It walks a tape like autograd/engine.cpp, but in its own few lines, so that the real engine needs no switch for its
 // rules. autograd/check/mutation.h gives it to the gradient checker.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -1,6 +1,4 @@
 // Chapter 3. First NaN: an observer that looks at every output forward, and at every contribution backward.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/first_nan.h"
 
 #include <algorithm>

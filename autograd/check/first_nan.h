@@ -8,7 +8,6 @@
 // The result is the first operation, in forward order, whose output is worse than its inputs (infinity is worse than
 // any number, NaN is worse than infinity). Parameters do not count as inputs here: no operation made them, so the first
 // one that passes on a parameter's NaN is reported. If forward is finite, the same in backward order.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

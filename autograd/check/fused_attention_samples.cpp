@@ -1,6 +1,4 @@
 // Chapter 8. The samples of attention on packed products: every kind of mask, dropout and bias; whole, and in tiles.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops/fused/attention/tiled_attention.h"
 #include "autograd/ops/layout.h"

@@ -4,7 +4,6 @@
 // which has the composed forms that chapters 2 to 6 explain. The tests of each fused operation compare it with its
 // composed form; these samples check that its backward agrees with its own forward, also where it splits its work into
 // chunks and tiles.
-// Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

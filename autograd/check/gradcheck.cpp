@@ -2,7 +2,6 @@
 //
 // y = f(x), u ~ N(0, 1), L = <u, y>. The stencil is applied to y, element by element, and only then multiplied by u:
 // outputs that a coordinate does not touch cancel exactly, and the noise stays at 1e-11 whatever the size of L.
-// Serves: autograd/check/proof.h
 #include "autograd/check/gradcheck.h"
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 // coordinates are a failure; so of fewer than 20 coordinates, none may be skipped. A sample (below) whose numbers
 // happen to show nothing, because of such kinks or because every relu is off, is drawn again.
 //   auto report = gradcheck([](const Variable& x) { return gelu(x); }, {randn({3, 4}, rng, f64)});
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -2,7 +2,6 @@
 //
 // A draw is rejected only if nothing worse was found, and a coordinate counts as a kink only where the numeric slopes
 // show one. So a wrong backward that differs at a compared coordinate with a derivative fails at once.
-// Serves: autograd/check/proof.h
 #include <algorithm>
 
 #include "autograd/check/gradcheck.h"

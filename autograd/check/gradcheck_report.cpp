@@ -1,7 +1,6 @@
 // Chapter 3. What the gradient checker found, in words: the first wrong coordinates, and a ratio they share.
 //
 // A ratio that is the same everywhere tells most about a mistake: 0.5 means a forgotten factor of two.
-// Serves: autograd/check/proof.h
 #include <algorithm>
 #include <cmath>
 #include <iomanip>

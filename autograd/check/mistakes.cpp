@@ -1,6 +1,4 @@
 // Chapter 3. The mistakes, one by one.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/mistakes.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // A contribution g is what one operation adds to the gradient of one of its inputs. Each mistake is an observer
 // (autograd/observer.h); autograd/check/mutation.h asks the gradient checker about every one of them. The engine's own
 // rules are broken in autograd/check/faulty_engine.h.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

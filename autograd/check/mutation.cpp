@@ -1,6 +1,4 @@
 // Chapter 3. Mutants: what each mistake changes, and whether the checker notices.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/mutation.h"
 
 #include <algorithm>

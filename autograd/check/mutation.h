@@ -7,7 +7,6 @@
 // reason. Mistakes that a single pass does not show are made too, one operation at a time; each must be caught by a
 // certain part of the proof. The numeric side depends on the function alone, and is computed once for all mutants of a
 // sample.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // Chapter 3. A proof: runs its parts. Those that take more than one pass: autograd/check/proof_parts.h.
 //
 // Every part builds the function anew from its sample, so that no part can disturb another.
-// Serves: autograd/check/proof.h
 #include "autograd/check/proof.h"
 
 #include <stdlib.h>

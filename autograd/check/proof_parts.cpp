@@ -1,6 +1,4 @@
 // Chapter 3. The parts of a proof about gradients: those that exist already, a choice of them, shared memory.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/proof_parts.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 //
 // Each part builds the function anew from its sample, so that no part can disturb another, and tests it in f32 and in
 // f64. The caller catches what the function throws. What each part shows: autograd/check/proof.h.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <set>

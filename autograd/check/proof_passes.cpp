@@ -1,7 +1,5 @@
 // Chapter 3. The parts of a proof about passes: with other numbers, others in between, many of them, on more threads,
 // and with anything behind the padding lengths.
-//
-// Serves: autograd/check/proof.h
 #include <algorithm>
 #include <array>
 #include <cmath>

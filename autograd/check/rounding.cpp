@@ -1,6 +1,4 @@
 // Chapter 3. f32 compared with f64, at a draw and at its neighbours.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/rounding.h"
 
 #include <algorithm>

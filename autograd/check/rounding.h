@@ -16,7 +16,6 @@
 // (A gradient that is declared zero has no scale of its own; it is compared with 1e-4 of the largest gradient of all
 // leaves.) Recomputing with slightly perturbed inputs to reveal rounding follows Vignes, "Discrete stochastic
 // arithmetic for validating results of numerical software" (2004).
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 6. What the files with samples of operations share.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

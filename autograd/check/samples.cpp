@@ -3,7 +3,6 @@
 // Values come from N(0, 1) unless the operation needs another range: logarithms and roots take positive numbers, kinks
 // (relu, max) are kept at least 0.05 away, since no derivative exists there. Each operation has a long row, in which
 // loops that are cut into chunks of 8,192 elements or rows have several chunks.
-// Serves: autograd/check/proof.h
 #include "autograd/check/samples.h"
 
 #include <cmath>

@@ -1,6 +1,4 @@
 // Chapter 6. The table of proofs for operations: what `orrery gradcheck` and the tests check.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

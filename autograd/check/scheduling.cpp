@@ -1,6 +1,4 @@
 // Chapter 3. Exact threads, whose loops are counted, and threads that sleep while they wait.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/scheduling.h"
 
 #include <omp.h>

@@ -3,7 +3,6 @@
 // To prove that results do not depend on the threads, even tiny loops must be cut into many chunks, and run by as many
 // threads as the proof asks for, on any machine. These scopes set `loop_rules` (core/machine/parallel.h) for the thread
 // that makes them.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 8. The samples of recurrence, convolution and the gated linear unit: with padding, without optional inputs.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
 #include "core/mask.h"

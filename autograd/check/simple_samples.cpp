@@ -2,7 +2,6 @@
 //
 // add_unary gives a function of one number a row with tails: every second input is 4 to 10 away from 0, where N(0, 1)
 // has almost no draws.
-// Serves: autograd/check/proof.h
 #include "autograd/check/sample_rows.h"
 #include "autograd/ops.h"
 

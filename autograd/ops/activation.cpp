@@ -4,7 +4,6 @@
 //   sigmoid s(x)      y' = y (1 - y)
 //   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
-// Serves: nn/layers/feed_forward.h
 #include "autograd/ops/activation.h"
 
 #include "autograd/elementwise.h"

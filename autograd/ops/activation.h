@@ -1,7 +1,6 @@
 // Chapter 3. Activation functions: the nonlinearities between linear maps.
 //
 // Each is applied to every element of x, which is f32 or f64: y has the shape of x.
-// Serves: nn/layers/feed_forward.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -7,7 +7,6 @@
 //   y = a b       da = dy b        db = dy a
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
 //   y = x + c     dx = dy          for a number c; y = x c and y = x / c likewise, dx = dy c and dx = dy / c
-// Serves: autograd/elementwise.h
 #include "autograd/ops/arithmetic.h"
 
 #include "autograd/apply.h"

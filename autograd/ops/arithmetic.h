@@ -1,7 +1,6 @@
 // Chapter 2. Sums, differences, products and quotients, also as operators.
 //
 // Operands are broadcast as in NumPy (core/shape.h). Errors: shapes that do not broadcast; different dtypes.
-// Serves: autograd/elementwise.h
 #pragma once
 
 #include "autograd/variable.h"

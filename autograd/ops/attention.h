@@ -1,6 +1,4 @@
 // Chapter 6. Scaled dot-product attention and its parts, in their textbook forms.
-//
-// Serves: autograd/ops/attention.cpp
 #pragma once
 
 #include "autograd/variable.h"

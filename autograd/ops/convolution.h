@@ -1,6 +1,4 @@
 // Chapter 8. Convolution over positions.
-//
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -1,6 +1,4 @@
 // Chapter 4. Cross entropy, the loss.
-//
-// Serves: autograd/ops/cross_entropy.cpp
 #pragma once
 
 #include "autograd/variable.h"

@@ -6,7 +6,6 @@
 //   y_i = x_i m_i, with m_i = 0 with probability p, else 1 / (1 - p)        dx_i = dy_i m_i
 // m is a function of the Draw and of the element's position (core/random.h), so backward draws it again instead
 // of storing it.
-// Serves: nn/pass.h
 #include "autograd/ops/dropout.h"
 
 #include "autograd/apply.h"

@@ -1,6 +1,4 @@
 // Chapter 5. Dropout.
-//
-// Serves: nn/pass.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -1,6 +1,4 @@
 // Chapter 3. Powers, exponentials, logarithms and roots of each element.
-//
-// Serves: autograd/ops/elementwise.cpp
 #pragma once
 
 #include "autograd/variable.h"

@@ -6,7 +6,6 @@
 // threads write to the same row, and the order of a sum does not depend on the number of threads.
 // The fused operation embedding_sum (chapter 8) is dropout(factor embedding + positions) in one pass. What this saves:
 // apps/measure/bench/README.md.
-// Serves: nn/models/transformer.h
 #include "autograd/ops/embedding.h"
 
 #include <limits>

@@ -1,6 +1,4 @@
 // Chapter 5. Rows of a table, looked up by token id.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "autograd/variable.h"

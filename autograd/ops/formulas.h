@@ -3,7 +3,6 @@
 //   relu max(0, x)    y' = 1 where y > 0, else 0 (also at x = 0)
 //   gelu x Phi(x)     y' = Phi(x) + x phi(x)             Phi, phi: distribution and density of N(0, 1)
 // ReLU: paper, section 3.3. GELU: Hendrycks and Gimpel 2016; its tanh form is the approximation GPT-2 was trained with.
-// Serves: autograd/elementwise.h
 #pragma once
 
 #include <string_view>

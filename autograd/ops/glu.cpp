@@ -6,7 +6,6 @@
 // da is dy times g, which is near 1 where the gate is open. In a gated tanh unit, da would also have the factor
 // tanh'(a), which is small where |a| is large. So gradients pass through many layers of this kind (section 3).
 // Shapes: x [..., 2 C], y [..., C].
-// Serves: autograd/ops/elementwise.cpp
 #include "autograd/ops/glu.h"
 
 #include "autograd/apply.h"

@@ -1,6 +1,4 @@
 // Chapter 3. The gated linear unit.
-//
-// Serves: autograd/ops/elementwise.cpp
 #pragma once
 
 #include "autograd/variable.h"

@@ -3,7 +3,6 @@
 //   reshape, permute     dx is dy moved the other way
 //   concat               each part gets its piece of dy
 //   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
-// Serves: autograd/elementwise.h
 #include "autograd/ops/layout.h"
 
 #include "autograd/apply.h"

@@ -2,7 +2,6 @@
 //
 // These are the functions of core/tensor_ops.h with a derivative. Negative axes and bounds count from the end. Errors:
 // an axis that x does not have; sizes that do not fit.
-// Serves: autograd/elementwise.h
 #pragma once
 
 #include <array>

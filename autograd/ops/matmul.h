@@ -1,6 +1,4 @@
 // Chapter 4. The matrix product.
-//
-// Serves: autograd/ops/matmul.cpp
 #pragma once
 
 #include "autograd/variable.h"

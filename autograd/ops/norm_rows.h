@@ -3,7 +3,6 @@
 // Formulas: autograd/ops/layer_norm.cpp; their derivation: apps/book/ch4/README.md. x^ is (x scale - mean) r, where
 // the scale of ordinary rows is 1. If squares of a row's numbers overflow, or are too small for T, the scale is the
 // power of two that brings the row near 1, which changes no digit.
-// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include <cmath>

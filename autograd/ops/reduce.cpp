@@ -4,7 +4,6 @@
 //   y = 1/n sum_i x_i     dx_i = dy / n
 //   y = max_i x_i         dx_i = dy / (number of maxima) where x_i = y, else 0
 // dy gets its reduced axes back, with size 1, and is repeated along them.
-// Serves: autograd/elementwise.h
 #include "autograd/ops/reduce.h"
 
 #include "autograd/apply.h"

@@ -1,6 +1,4 @@
 // Chapter 4. Sums, means and maxima over the given axes.
-//
-// Serves: autograd/elementwise.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -3,7 +3,6 @@
 //   y_i = x_i r,  r = 1 / sqrt(1/n sum_j x_j^2 + eps)
 //   dr/dx_k = -r^3 x_k / n,  so  dx_k = r dy_k - r^3 x_k 1/n sum_i dy_i x_i = r (dy_k - y_k 1/n sum_i dy_i y_i)
 // Unlike layer normalisation, it does not subtract the mean, so the two agree on rows of mean 0.
-// Serves: autograd/ops/layer_norm.cpp
 #include "autograd/ops/rms_norm.h"
 
 #include <cmath>

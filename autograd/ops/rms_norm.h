@@ -1,6 +1,4 @@
 // Chapter 4. RMS normalisation.
-//
-// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include "autograd/variable.h"

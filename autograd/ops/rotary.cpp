@@ -5,7 +5,6 @@
 // A rotation's matrix is orthogonal, so its transpose, which backward multiplies by, is the rotation back. The paper
 // pairs columns 2i and 2i + 1; columns half a row apart, as here, are read side by side.
 // Shapes: x, y [B, n, h, d]; sine, cosine [n, d / 2].
-// Serves: autograd/ops/attention.cpp
 #include "autograd/ops/rotary.h"
 
 #include "autograd/apply.h"

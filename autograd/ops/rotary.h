@@ -1,6 +1,4 @@
 // Chapter 6. Turning pairs of numbers by an angle of their position.
-//
-// Serves: autograd/ops/attention.cpp
 #pragma once
 
 #include "autograd/variable.h"

@@ -2,7 +2,6 @@
 //
 // The factors m are those of ops/dropout.cpp for a matrix of the same shape, so fused and composed forms drop the same
 // elements.
-// Serves: nn/pass.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 4. Softmax, which turns numbers into probabilities, and its logarithm.
-//
-// Serves: autograd/ops/softmax.cpp
 #pragma once
 
 #include "autograd/variable.h"

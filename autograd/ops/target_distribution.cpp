@@ -1,6 +1,4 @@
 // Chapter 4. The target distribution: checks, smoothing, and what the loss is divided by.
-//
-// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/ops/target_distribution.h"
 
 namespace orrery::kernels {

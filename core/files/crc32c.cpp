@@ -2,7 +2,6 @@
 //
 // Bits are taken lowest first, so the polynomial appears mirrored: 0x82F63B78. tables[k][b] is what byte b contributes
 // when k more bytes follow it; eight look-ups then replace 64 steps of the division.
-// Serves: nn/files/files.h
 #include "core/files/crc32c.h"
 
 #include <array>

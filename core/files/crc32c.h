@@ -2,7 +2,6 @@
 //
 // The bytes are read as one long polynomial over {0, 1}; the checksum is its remainder after division by Castagnoli's
 // polynomial 0x1EDC6F41 (RFC 3720). Every flipped bit, and every burst of up to 32 damaged bits, changes it.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 //
 // A full disk may be reported only when data is flushed or the file is closed, so the results of fsync and close are
 // checked like those of write. A call that a signal interrupted (EINTR) is repeated; a short write is continued.
-// Serves: nn/files/files.h
 #include "core/files/file.h"
 
 #include <fcntl.h>

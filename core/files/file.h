@@ -4,7 +4,6 @@
 // to it and are flushed to the disk; then the second file is renamed to the first. At every moment, the name stands for
 // either all of the old contents or all of the new ones.
 // A lock file tells other processes that a file is in use.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 //
 // FNV-1a, 64 bits (Fowler, Noll, Vo): h <- (h xor byte) * 1099511628211. Used to compare two training runs in one line,
 // and to decide by the content of a sequence whether it is held out. It guards against accidents, not against forgery.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <iomanip>

@@ -1,6 +1,4 @@
 // Chapter 8. JSON from files: the limits, watched while the text is read.
-//
-// Serves: nn/files/files.h
 #include "core/files/json.h"
 
 #include <algorithm>

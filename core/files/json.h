@@ -4,7 +4,6 @@
 // many fields takes minutes if each is looked up among all others. No configuration needs either, so both are refused
 // while the text is read, before anything is built from it. All JSON is read by `parse_json_object`, except the header
 // of a safetensors file, which is read event by event (core/files/safetensors_header.h).
-// Serves: nn/files/files.h
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,4 @@
 // Chapter 9. Safetensors files: writing and reading them, with checksums.
-//
-// Serves: nn/files/files.h
 #include "core/files/safetensors.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 // The format has no checksums. Ours are in its metadata, where other readers ignore them: "crc32c.tensors" lists one
 // for each tensor in the order of the offsets; "crc32c.header" is that of the header, computed with its own digits set
 // to zero.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <functional>

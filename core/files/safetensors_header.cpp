@@ -1,6 +1,4 @@
 // Chapter 9. The header of a safetensors file: the parser and the checks.
-//
-// Serves: nn/files/files.h
 #include "core/files/safetensors_header.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 // holes". The dtypes are those of its program (safetensors/src/tensor.rs there).
 // The JSON is read event by event into exactly the structure that the format allows. Anything else is an error at once,
 // so a hostile header can neither nest deeply nor take much memory.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <map>

@@ -1,6 +1,4 @@
 // Chapter 8. Broadcasting as a loop: which axes can be joined, and where an element is.
-//
-// Serves: autograd/elementwise.h
 #include "core/kernels/elementwise.h"
 
 namespace orrery::kernels {

@@ -2,7 +2,6 @@
 //
 // The formula is a function object known at compile time, so the loop around it becomes vector instructions. A call
 // through a pointer for each element would be many times slower (apps/measure/bench/README.md).
-// Serves: autograd/elementwise.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 8. Reductions over axes: adjacent axes are joined, and each group is one pass over [outer, n, inner].
-//
-// Serves: autograd/ops/softmax.cpp
 #include "core/kernels/reduce.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 // the chunks in order, in double. So 2e7 ones in f32 add up to exactly 2e7, where a single f32 accumulator stops at
 // 16,777,216. Sums down the columns of a matrix are split into fixed strips of at most 256 rows: inside a strip, rows
 // are added in the element type; then the strips are added in order, in double.
-// Serves: autograd/ops/softmax.cpp
 #pragma once
 
 #include <array>

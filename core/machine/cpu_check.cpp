@@ -1,6 +1,4 @@
 // Chapter 8. The comparison that runs before all other code. Compiled for every x86-64, and without C++'s library.
-//
-// Serves: core/machine/parallel.h
 #include <unistd.h>
 
 #include "core/machine/cpu_features.h"

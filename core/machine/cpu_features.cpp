@@ -1,7 +1,6 @@
 // Chapter 8. The features that compilers use on their own, and which of them this build was compiled for.
 //
 // A table without code: this file is compiled like the kernels, for a CPU that the program may not be running on.
-// Serves: core/machine/parallel.h
 #include "core/machine/cpu_features.h"
 
 // The text of a macro that is defined as 1 is "1"; the text of an undefined one is its own name.

@@ -5,7 +5,6 @@
 // that the build was compiled for are compared with those of the CPU. The comparison is compiled for every x86-64
 // (CMakeLists.txt). It uses nothing of C++'s library, since the linker may take that library's inline functions from
 // files compiled for a newer CPU. It is part of the library, since every program that links the library needs it.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <cstddef>

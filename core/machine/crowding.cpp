@@ -1,6 +1,4 @@
 // Chapter 8. How long threads waited for a core, and what follows from it.
-//
-// Serves: core/machine/parallel.h
 #include "core/machine/crowding.h"
 
 #include <fcntl.h>

@@ -7,7 +7,6 @@
 // The system counts for each thread how long it was ready to run and had no core. About every 10 ms, the threads of one
 // loop read these counts. If threads waited much longer than usual, then for the next 0.1 s loops use only as many
 // threads as had a core; after that they try all threads again. Each time that fails, the pause doubles, up to 3.2 s.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <atomic>

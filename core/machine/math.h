@@ -3,7 +3,6 @@
 // For float: polynomials without branches or tables; exp and tanh at most 2 units in the last place from the exact
 // value (the tests compare with libm in double). For double: libm, since gradient checks need accuracy and not speed.
 // Method: bring the argument into a short interval, where a polynomial fitted for the smallest worst error suffices.
-// Serves: autograd/ops/softmax.cpp
 #pragma once
 
 #include <bit>

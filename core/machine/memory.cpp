@@ -6,7 +6,6 @@
 // machine's memory, since there are two heaps.) A block starts with a 64-byte header: its size, its left neighbour,
 // and, while it is free, its place in the list of its size class. The class of a size has two levels: the position of
 // its highest bit, then one of 16 equal steps up to the next power of two.
-// Serves: core/machine/memory.h
 #include "core/machine/memory.h"
 
 #include <pthread.h>

@@ -1,6 +1,4 @@
 // Chapter 8. The number of threads, and what must happen when the process forks.
-//
-// Serves: core/machine/parallel.h
 #include "core/machine/parallel.h"
 
 #include <omp.h>

@@ -3,7 +3,6 @@
 // The compiler turns most loops into such instructions by itself. Where it matters which sums stay in registers
 // (core/products/thin_product.cpp, core/products/small_product.cpp), they are written out, with the vectors of GCC and
 // Clang: a + b and a * b are done for every lane.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <cstddef>

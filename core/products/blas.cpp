@@ -3,7 +3,6 @@
 // Traps, all measured: gemv and asum change bits with the threads; alpha = 0 lets NaN through; a product called outside
 // a parallel region, or in one that got a single thread, is threaded by OpenBLAS itself, and hangs where it does not
 // get the threads it counts on.
-// Serves: core/products/gemm.h
 #include "core/products/blas.h"
 
 #include <cblas.h>

@@ -4,7 +4,6 @@
 // tile is one single-threaded product. Tiles depend on the shape (m, n, k) and on `set_least_tiles`, not on the
 // threads, so the bits are the same for any number of threads. Speeds next to OpenBLAS's own: apps/measure/bench/README.md.
 // Sizes must have been checked: use `gemm` (core/products/gemm.h).
-// Serves: core/products/gemm.h
 #pragma once
 
 #include <string>

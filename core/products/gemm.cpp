@@ -1,6 +1,4 @@
 // Chapter 8. Which way each matrix product takes.
-//
-// Serves: core/products/gemm.h
 #include "core/products/gemm.h"
 
 #include <algorithm>

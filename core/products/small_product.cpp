@@ -1,6 +1,4 @@
 // Chapter 8. Products of small matrices: blocks of C in registers.
-//
-// Serves: core/products/gemm.h
 #include "core/products/small_product.h"
 
 #include <algorithm>

@@ -5,7 +5,6 @@
 // Each step loads a few vectors from a row of B and one number from each row of A, and multiplies each vector with each
 // number. Rows of B and C must be contiguous. A is read one number at a time, with any strides, so A^T costs nothing
 // extra. To use B^T, copy it.
-// Serves: core/products/gemm.h
 #pragma once
 
 #include "core/products/gemm.h"

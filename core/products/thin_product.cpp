@@ -1,6 +1,4 @@
 // Chapter 8. Dot products of a few rows of x with many rows of W.
-//
-// Serves: core/products/gemm.h
 #include "core/products/thin_product.h"
 
 #include <utility>

@@ -6,7 +6,6 @@
 // has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
 // on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/measure/bench/README.md.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
-// Serves: core/products/gemm.h
 #pragma once
 
 #include "core/products/gemm.h"

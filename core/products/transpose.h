@@ -2,7 +2,6 @@
 //
 // A row copied on its own would write each of its numbers to a different cache line. Sixteen rows that are copied
 // together fill the cache lines of the result one after another.
-// Serves: core/products/gemm.h
 #pragma once
 
 #include "core/machine/parallel.h"

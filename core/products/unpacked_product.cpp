@@ -1,6 +1,4 @@
 // Chapter 8. Unpacked products: tiles of C, and a B that is transposed first.
-//
-// Serves: core/products/gemm.h
 #include "core/products/unpacked_product.h"
 
 #include "core/machine/parallel.h"

@@ -9,7 +9,6 @@
 //   A^T B    up to 1,024 columns of A, from 64 rows on: C stays in the cache and adds up 128 rows of A and B at a time
 // All others are thin or left to BLAS. Speeds: apps/measure/bench/README.md. A sum runs over the inner index in order, whatever
 // the tiles are. Which products run this way affects the bits of a result.
-// Serves: core/products/gemm.h
 #pragma once
 
 #include "core/products/gemm.h"

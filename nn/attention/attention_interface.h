@@ -7,7 +7,6 @@
 // It must define self_attention and visit. The other functions, if not defined, throw an error that says so.
 // Positions that the mask pads (of x in self-attention, of memory in cross-attention) reach these functions as zeros if
 // they hold NaN, infinity or huge numbers (nn/layers/padding.h).
-// Serves: nn/attention/attention.h
 #pragma once
 
 #include "core/mask.h"

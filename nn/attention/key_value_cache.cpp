@@ -3,7 +3,6 @@
 // One task is one head of one sequence. Its scores are dot products of a query with the keys where they are stored, its
 // output is a weighted sum of the values there. Nothing is copied, transposed or padded, since reading memory is what
 // takes the time.
-// Serves: nn/generate/decoding.h
 #include "nn/attention/key_value_cache.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@
 // continuations of a sequence.
 // Shapes: keys [slots, h, capacity, d_k], values [slots, h, capacity, d_v], of which the first `length` positions are
 // filled. B is the number of sequences: as many as `slots` names or, if it is empty, as there are slots.
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include <span>

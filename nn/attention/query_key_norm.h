@@ -8,7 +8,6 @@
 // cosine is at most 1; g, which all scores share, says how sharp attention can be. Here q / |q| is rms_norm(q) /
 // sqrt(d_k), up to its eps; attention divides the scores by the other sqrt(d_k).
 // Shapes: Q, K and the results [B, n, h, d_k].
-// Serves: nn/attention/attention.h
 #pragma once
 
 #include <algorithm>

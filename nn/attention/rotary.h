@@ -7,7 +7,6 @@
 // Two vectors that are turned by the same angle keep their dot product. So of the positions of a query and a key, only
 // the difference changes their score. Values are not turned.
 // Shapes: Q, K and the results [B, n, h, d_k].
-// Serves: nn/positions/positional_encoding.h
 #pragma once
 
 #include "autograd/ops/rotary.h"

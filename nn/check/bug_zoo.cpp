@@ -1,6 +1,4 @@
 // Chapter 7. The bug zoo: the list.
-//
-// Serves: autograd/check/proof.h
 #include "nn/check/bug_zoo.h"
 
 #include <algorithm>

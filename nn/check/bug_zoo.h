@@ -8,7 +8,6 @@
 //   orrery gradcheck --bugs                the numbers
 //   orrery gradcheck --bug 7               what a proof, or a leak check, finds
 //   orrery gradcheck --reveal 7            the mistake
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // Chapter 7. The bug zoo: the mistakes that no gradient check shows, and the checks that find them.
 //
 // If the table of proofs has a row for the function, the mistake replaces it there too, to show that the row passes.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <iomanip>
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 7. The bug zoo: replacing rows of the table of proofs by a mistake.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <string>

@@ -3,7 +3,6 @@
 //   nn::to(layer, f64);
 //   const auto run = [&](const Variable& x) { Pass pass; return layer(x, pass); };
 //   CHECK(nn::gradcheck(layer, run, {randn({2, 3, 8}, rng, f64)}));
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

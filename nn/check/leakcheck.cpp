@@ -1,6 +1,4 @@
 // Chapter 7. Leak check: move one input, compare every output.
-//
-// Serves: autograd/check/proof.h
 #include "nn/check/leakcheck.h"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 // has correct derivatives, and the training only looks too good to be true. An output that no input moves is a failure
 // as well, because nothing was checked there. Shapes: input i32 [B, S] (token ids) or floating [B, S, D], output
 // [B, T, ...].
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 7. The leak checks of each model: batches with padding, and which inputs may move which outputs.
-//
-// Serves: autograd/check/proof.h
 #include "nn/check/leakcheck_models.h"
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 //   Transformer   source -> memory, source -> logits, target -> logits
 //   Gpt           ids -> logits                causality; a GPT has no padding
 // Every batch has several rows, so that each check includes other rows. With padding, their lengths differ.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <memory>

@@ -2,7 +2,6 @@
 //
 // Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
 // of them.
-// Serves: autograd/check/proof.h
 #include "nn/check/sample_rows.h"
 #include "nn/models/gpt.h"
 #include "nn/models/stacks.h"

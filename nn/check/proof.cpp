@@ -1,6 +1,4 @@
 // Chapter 9. The proof of a layer: noise, saving and loading, and parameters that `visit` does not name.
-//
-// Serves: autograd/check/proof.h
 #include "nn/check/proof.h"
 
 #include <limits>

@@ -7,7 +7,6 @@
 // is 1. Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that
 // `visit` names and that is not frozen. The proof has all parts that autograd/check/proof.h lists. Its part `file` checks that nn::load reads
 // back what nn::save wrote.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 7. Rows of the table of proofs: what the files with samples share.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "core/mask.h"

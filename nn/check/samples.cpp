@@ -1,7 +1,6 @@
 // Chapter 7. The table of proofs for layers: every module, in every form it has.
 //
 // Each row: the module, what is special, the inputs' shapes, how it is built, how it is called.
-// Serves: autograd/check/proof.h
 #include "nn/check/samples.h"
 
 #include "autograd/ops/arithmetic.h"

@@ -1,6 +1,4 @@
 // Chapter 7. The table of proofs for layers and models: what `orrery gradcheck` and the tests check.
-//
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include "autograd/check/gradcheck.h"

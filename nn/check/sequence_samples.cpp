@@ -1,6 +1,4 @@
 // Chapter 7. The table of proofs for recurrent and convolutional layers, and for the translators made of them.
-//
-// Serves: autograd/check/proof.h
 #include "autograd/ops/layout.h"
 #include "core/mask.h"
 #include "nn/check/sample_rows.h"

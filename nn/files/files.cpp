@@ -1,6 +1,4 @@
 // Chapter 9. Models in files: comparing what a file holds with what a model needs.
-//
-// Serves: nn/files/files.h
 #include "nn/files/files.h"
 
 #include <map>

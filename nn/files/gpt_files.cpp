@@ -1,6 +1,4 @@
 // Chapter 9. GPTs in files: files of other programs, with their names mapped to those of the model.
-//
-// Serves: nn/files/files.h
 #include "nn/files/gpt_files.h"
 
 #include <algorithm>

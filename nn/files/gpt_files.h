@@ -9,7 +9,6 @@
 //                             then all weights of layers are [out, in], also those whose shape does not show it
 //   F16, BF16                 half as many bits for each number: converted to f32
 //   config.json               a file next to it, with what the shapes do not show, above all the number of heads
-// Serves: nn/files/files.h
 #pragma once
 
 #include <optional>

@@ -1,6 +1,4 @@
 // Chapter 7. Beam search: the likeliest next tokens of each hypothesis, and which hypotheses go on.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/beam_search.h"
 
 #include <algorithm>

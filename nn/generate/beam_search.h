@@ -17,7 +17,6 @@
 // A source is done as soon as `beam` of its hypotheses are finished, or when no unfinished one can reach the best score
 // any more: log p cannot grow, and |Y| is at most the limit. A source that is done leaves the batch.
 // Shapes: source i32 [B, S]; R hypotheses of all sources together, logits [R, K].
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 7. Decoders one step at a time: their layers, called with caches.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/decoder_state.h"
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
 //   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
 // Shapes: tokens i32 [B, n], which follow those read so far; y [B, n, d_model].
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include "nn/models/gpt.h"

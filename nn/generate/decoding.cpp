@@ -1,6 +1,4 @@
 // Chapter 7. Decoding: one token for every row at a time, until all rows have ended or the limit is reached.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/decoding.h"
 
 #include <algorithm>

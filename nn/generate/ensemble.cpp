@@ -1,6 +1,4 @@
 // Chapter 7. An ensemble: the mean of probabilities, and the same choice for every model.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/ensemble.h"
 
 #include "autograd/ops/elementwise.h"

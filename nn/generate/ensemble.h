@@ -7,7 +7,6 @@
 // Sutskever et al. 2014, "Sequence to sequence learning with neural networks" (arXiv 1409.3215), table 1, raise the
 // BLEU of one LSTM from 30.59 to 34.81 with five. The paper compares itself with ensembles in table 2. An ensemble
 // takes as much time and memory as all its models.
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include "nn/generate/beam_search.h"

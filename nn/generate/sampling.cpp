@@ -1,6 +1,4 @@
 // Chapter 7. Sampling: sort, cut, draw.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/sampling.h"
 
 #include <algorithm>

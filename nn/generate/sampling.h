@@ -5,7 +5,6 @@
 // (Fan et al. 2018) keeps the k likeliest tokens. Top-p, or nucleus sampling (Holtzman et al. 2020), keeps the
 // fewest likeliest tokens whose probabilities add up to at least p: few where the model is sure, many where it is not.
 // The probabilities that are left are scaled to add up to 1. The temperature is applied first, then top-k, then top-p.
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include <vector>

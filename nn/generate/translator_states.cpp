@@ -1,6 +1,4 @@
 // Chapter 7. The recurrent and the convolutional translator one token at a time: their layers, called with states.
-//
-// Serves: nn/generate/decoding.h
 #include "nn/generate/translator_states.h"
 
 #include "core/tensor_ops.h"

@@ -8,7 +8,6 @@
 //   Tensor logits = next_logits(model, tokens, state);        // tokens [R, n] -> logits [R, n, K]
 //   choose_rows(state, std::vector<i64>{0, 0, 2});            // row 0 twice, then row 2
 // Shapes: source i32 [B, S]; tokens i32 [R, n], which follow those read so far, with R = B until rows are chosen.
-// Serves: nn/generate/decoding.h
 #pragma once
 
 #include <span>

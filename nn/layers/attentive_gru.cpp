@@ -1,6 +1,4 @@
 // Chapter 7. AttentiveGru: its parts, and its formulas step by step.
-//
-// Serves: nn/models/decoder.h
 #include "nn/layers/attentive_gru.h"
 
 #include "autograd/ops/activation.h"

@@ -13,7 +13,6 @@
 // Step t needs c_t, which needs s_{t-1}: training cannot compute all positions at once. If all linear maps are plain,
 // one fused operation computes them (autograd/ops/fused/attentive_gru.cpp), otherwise one operation for each line.
 // Shapes: x [B, T, in], s0 [B, H], memory m [B, S, M], keys [B, S, A]; states [B, T, H], contexts [B, T, M].
-// Serves: nn/models/decoder.h
 #pragma once
 
 #include "autograd/ops/fused/attentive_gru.h"

@@ -7,7 +7,6 @@
 // All positions are computed at once, as in a Transformer, but a layer reaches only width - 1 other positions, half of
 // them on each side or, if it is causal, all of them before: positions far apart meet after several layers.
 // Shapes: x [B, T, in], weight [out, in, width] and bias [out] as in torch.nn.Conv1d, y [B, T, out].
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "autograd/ops/convolution.h"

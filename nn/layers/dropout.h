@@ -5,7 +5,6 @@
 // encoder and decoder stacks."
 //   y_i = x_i / (1 - p) with probability 1 - p, else 0      so the mean of y_i over all masks is x_i
 // The Pass determines which numbers: equal passes draw equal masks. Outside training, or if p = 0, x stays as it is.
-// Serves: nn/pass.h
 #pragma once
 
 #include "autograd/ops/dropout.h"

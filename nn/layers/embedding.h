@@ -4,7 +4,6 @@
 // tokens and output tokens to vectors of dimension d_model."
 //   y[b, t] = weight[ids[b, t]]
 // Shapes: ids i32 [B, T], weight [vocabulary, d_model], y [B, T, d_model]. The table starts from N(0, 1/d_model).
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "autograd/ops/embedding.h"

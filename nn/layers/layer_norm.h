@@ -4,7 +4,6 @@
 // normalization."
 //   y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias    over the last axis; var(x) = mean((x - mean(x))^2)
 // Shapes: x, y [..., D]; weight, bias [D]. Other forms of the divisor: LayerNormForm in autograd/ops/layer_norm.h.
-// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include "autograd/ops/fused/linear/residual.h"

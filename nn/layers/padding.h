@@ -6,7 +6,6 @@
 // rows are looked at. Behind the first layer of a stack they are moderate, so no other layer copies anything. What
 // several layers read, such as a decoder's memory, comes through once for all of them: then their gradients are added
 // up in the same order, whatever the padding holds.
-// Serves: nn/attention/attention.h
 #pragma once
 
 #include "autograd/ops/attention.h"

@@ -13,7 +13,6 @@
 // Names, order and formulas are those of torch.nn.GRU with one layer. In a row's padding the state stays as it is, so
 // h_T is the state after the last real position, whatever the padding holds.
 // Shapes: x [B, T, in], states [B, T, H]; of both directions, [B, T, 2 H].
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include <cmath>

@@ -4,7 +4,6 @@
 // is dispensable": the mean need not be subtracted, and there is no bias.
 //   y = x / sqrt(mean(x^2) + eps) * weight    over the last axis
 // Shapes: x, y [..., D]; weight [D].
-// Serves: autograd/ops/layer_norm.cpp
 #pragma once
 
 #include "autograd/ops/arithmetic.h"

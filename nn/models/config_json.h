@@ -2,7 +2,6 @@
 //
 // for_each_field(config, field) calls field(name, value) for each field of a configuration. Reading, writing and the
 // list of known names all use it. Enumerations are written by name.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 7. Checks that the configurations of all models use.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <algorithm>

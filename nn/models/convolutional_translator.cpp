@@ -1,6 +1,4 @@
 // Chapter 7. ConvolutionalTranslator: embed, convolve the source, convolve the target and attend, compute the logits.
-//
-// Serves: nn/models/transformer.h
 #include "nn/models/convolutional_translator.h"
 
 #include <cmath>

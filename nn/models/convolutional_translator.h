@@ -14,7 +14,6 @@
 // the rows beside it. The paper's weight normalisation, its scaling of c by the length of the source, and the scaling
 // of the encoder's gradients are left out.
 // All positions of the target are computed at once in training, as in a Transformer.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"

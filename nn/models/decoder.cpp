@@ -1,6 +1,4 @@
 // Chapter 7. Decoder: a layer of three sub-layers, and the stack of layers.
-//
-// Serves: nn/models/decoder.h
 #include "nn/models/decoder.h"
 
 namespace orrery::nn {

@@ -1,6 +1,4 @@
 // Chapter 7. Encoder: a layer of two sub-layers, and the stack of layers.
-//
-// Serves: nn/models/encoder.h
 #include "nn/models/encoder.h"
 
 namespace orrery::nn {

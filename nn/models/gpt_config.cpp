@@ -1,6 +1,4 @@
 // Chapter 7. GptConfig: checking it, its presets, its number of parameters, and its fields by name.
-//
-// Serves: nn/models/gpt.h
 #include "nn/models/gpt_config.h"
 
 #include <span>

@@ -12,7 +12,6 @@
 // million, were miscounted, as its authors' repository says). GPT-3's weights have never been published: its count
 // follows from the sizes in its table, which rounds it to 175.0 billion. (GPT-3's layers alternate dense attention with
 // "locally banded sparse attention patterns", section 2.1, which have no parameters of their own; here all are dense.)
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include "nn/models/layer_options.h"

@@ -2,7 +2,6 @@
 //
 // The logits have a number for each token of the vocabulary, more than anything else in the model. They are computed in
 // chunks and never stored as a whole (autograd/ops/fused/linear/linear_cross_entropy.cpp), unless the last layer was replaced.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"

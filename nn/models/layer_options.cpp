@@ -1,6 +1,4 @@
 // Chapter 7. LayerOptions: checking its fields.
-//
-// Serves: nn/models/encoder.h
 #include "nn/models/layer_options.h"
 
 #include "nn/models/config_rules.h"

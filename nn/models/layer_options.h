@@ -1,7 +1,6 @@
 // Chapter 7. LayerOptions: the sizes and options of layers, one struct for Transformer and GPT.
 //
 // A `std::optional` field without a value gets the model's own default: ReLU in the paper's layers, GELU in a GPT's.
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include <optional>

@@ -1,6 +1,4 @@
 // Chapter 7. RecurrentTranslator: embed, read in both directions, write with attention, compute the logits.
-//
-// Serves: nn/models/transformer.h
 #include "nn/models/recurrent_translator.h"
 
 #include "autograd/ops/activation.h"

@@ -12,7 +12,6 @@
 // The decoder needs its state at one position of the target to compute the next. The generator, by far the largest
 // product, runs for all positions at once.
 // Row t of the logits predicts token t + 1 of the target.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <optional>

@@ -7,7 +7,6 @@
 //   nn::Stacks stacks(model.encoder, model.decoder);
 //   nn::load(stacks, "state_dict.safetensors");
 // torch.nn.Transformer always has final norms, so `final_norm` must be true.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "core/mask.h"

@@ -1,6 +1,4 @@
 // Chapter 7. TransformerConfig: checking it, its presets, and its fields by name.
-//
-// Serves: nn/models/transformer.h
 #include "nn/models/transformer_config.h"
 
 #include "nn/models/config_json.h"

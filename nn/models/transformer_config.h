@@ -5,7 +5,6 @@
 //                    big    6     1024  4096  16  64   64     0.3    213 * 10^6
 // with one vocabulary of about 37,000 tokens for both languages (section 5.1) and shared embeddings (section 3.4).
 // Exact counts of these presets with 37,000 tokens, biases everywhere: 63,119,496 and 214,282,376.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "nn/models/layer_options.h"

@@ -1,6 +1,4 @@
 // Chapter 7. Configurations of the translators: checking them, and their fields by name.
-//
-// Serves: nn/models/transformer.h
 #include "nn/models/translator_config.h"
 
 #include "nn/layers/attentive_gru.h"

@@ -2,7 +2,6 @@
 //
 // Their defaults are the sizes of tutorials 3 and 5 of github.com/bentrevett/pytorch-seq2seq, which train both models
 // on Multi30k. With its 7,853 and 5,893 words, the recurrent model has 20,518,405 parameters.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

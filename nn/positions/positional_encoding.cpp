@@ -1,6 +1,4 @@
 // Chapter 6. PositionalEncoding: the table of sines and cosines, and its rows added to a sequence.
-//
-// Serves: nn/positions/positional_encoding.h
 #include "nn/positions/positional_encoding.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 //
 // y = x / sqrt(mean(x^2)) over the last axis. apps/book/bugs/README.md finds the mistake step by step.
 // Grade it:  apps/run exercise bug.0
-// Serves: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

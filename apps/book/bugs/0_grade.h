@@ -1,6 +1,4 @@
 // Chapter 4. Grades bug 0.
-//
-// Serves: autograd/ops/layer_norm.cpp
 
 // dx of the row (3, 4, 0, 0), where only y_0 counts.
 Tensor gradient() {

@@ -3,7 +3,6 @@
 // y = a + b, for a [rows, n] and b [n]: b is added to each row.
 // Its symptoms:  apps/run gradcheck --bug 11
 // Grade it:  apps/run exercise bug.11
-// Serves: core/shape.h
 #include "autograd/apply.h"
 #include "core/tensor_ops.h"
 

@@ -1,6 +1,4 @@
 // Chapter 1. Grades bug 11.
-//
-// Serves: core/shape.h
 
 // The gradient of b, where a has this many rows and dy is 1 everywhere.
 Tensor gradient_of_b(i64 rows) {

@@ -3,7 +3,6 @@
 // Position i sees itself and what came before it.
 // Its symptoms:  apps/run gradcheck --bug 12
 // Grade it:  apps/run exercise bug.12
-// Serves: core/mask.h
 #include "core/mask.h"
 
 using namespace orrery;

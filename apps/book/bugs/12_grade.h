@@ -1,6 +1,4 @@
 // Chapter 6. Grades bug 12.
-//
-// Serves: core/mask.h
 
 // 1 where query i (down) may see key j (across).
 Tensor table(i64 T) {

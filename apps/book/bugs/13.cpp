@@ -3,7 +3,6 @@
 // y = x W^T + b for x [B, T, in], W [out, in] and b [out].
 // Its symptoms:  apps/run gradcheck --bug 13
 // Grade it:  apps/run exercise bug.13
-// Serves: nn/layers/linear.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

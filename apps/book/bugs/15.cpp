@@ -4,7 +4,6 @@
 // the operations that you may call.
 // Its symptoms:  apps/run gradcheck --bug 15
 // Grade it:  apps/run exercise bug.15
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

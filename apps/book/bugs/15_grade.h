@@ -1,6 +1,4 @@
 // Chapter 6. Grades bug 15.
-//
-// Serves: autograd/ops/attention.cpp
 
 // The weights that one query gives to two keys. Only the first of the d_k numbers of the query and of the first key is
 // not 0; the second key is 0. The values have d_v = 1, whatever d_k is.

@@ -4,7 +4,6 @@
 // (autograd/elementwise.h).
 // Its symptoms:  apps/run gradcheck --bug 16
 // Grade it:  apps/run exercise bug.16
-// Serves: autograd/elementwise.h
 #include <cmath>
 
 #include "autograd/elementwise.h"

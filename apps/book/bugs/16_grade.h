@@ -1,6 +1,4 @@
 // Chapter 3. Grades bug 16.
-//
-// Serves: autograd/elementwise.h
 
 double slope_at(double x) {
   const Variable in = parameter(full({}, x, f64));

@@ -3,7 +3,6 @@
 // The largest number along some axes, as in max(x, {-1}).
 // Its symptoms:  apps/run gradcheck --bug 17
 // Grade it:  apps/run exercise bug.17
-// Serves: core/tensor_ops.h
 #include "autograd/apply.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

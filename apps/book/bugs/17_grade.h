@@ -1,6 +1,4 @@
 // Chapter 4. Grades bug 17.
-//
-// Serves: core/tensor_ops.h
 
 // The sum of each row of dx, where dy is 1.
 Tensor row_sums(const Tensor& x) {

@@ -3,7 +3,6 @@
 // In training a share p of the numbers becomes 0, and the others are divided by 1 - p.
 // Its symptoms:  apps/run gradcheck --bug 18
 // Grade it:  apps/run exercise bug.18
-// Serves: nn/pass.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

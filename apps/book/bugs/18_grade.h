@@ -1,6 +1,4 @@
 // Chapter 5. Grades bug 18.
-//
-// Serves: nn/pass.h
 
 void grade(Grader& g) {
   const Draw draw{.seed = 5, .step = 1};

@@ -4,7 +4,6 @@
 // [B, h, positions, d_k]. autograd/ops.h lists the operations that you may call.
 // Its symptoms:  apps/run gradcheck --bug 19
 // Grade it:  apps/run exercise bug.19
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

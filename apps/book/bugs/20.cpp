@@ -4,7 +4,6 @@
 // are [..., K], targets i32 [...]. slice_into(row, x, 1, k, true) adds x at column k.
 // Its symptoms:  apps/run gradcheck --bug 20
 // Grade it:  apps/run exercise bug.20
-// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

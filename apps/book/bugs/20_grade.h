@@ -1,6 +1,4 @@
 // Chapter 4. Grades bug 20.
-//
-// Serves: autograd/ops/cross_entropy.cpp
 
 // The gradient for rows of logits (0, log 2, log 5): the probabilities are 1/8, 2/8 and 5/8.
 Tensor gradient_for(const std::vector<i32>& targets) {

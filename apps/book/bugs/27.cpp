@@ -3,7 +3,6 @@
 // Adam moves a row of numbers p, all in one step, against their gradients g.
 // Its symptoms:  apps/run gradcheck --bug 27
 // Grade it:  apps/run exercise bug.27
-// Serves: optim/adam.h
 #include <cmath>
 #include <vector>
 

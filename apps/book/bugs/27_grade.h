@@ -1,6 +1,4 @@
 // Chapter 5. Grades bug 27.
-//
-// Serves: optim/adam.h
 
 using Numbers = std::vector<double>;
 

@@ -1,6 +1,4 @@
 // Chapter 6. Grades bug 2.
-//
-// Serves: autograd/ops/attention.cpp
 
 // Attention of the same random numbers, by the library or by the copy. Q is V, too.
 AttentionResult attended(const Mask& mask, bool by_the_library) {

@@ -1,6 +1,4 @@
 // Chapter 5. Grades bug 4.
-//
-// Serves: nn/layers/linear.h
 
 void grade(Grader& g) {
   Rng rng(3);

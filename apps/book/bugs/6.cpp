@@ -3,7 +3,6 @@
 // Row ids[i] of the weight [vocabulary, D] for each token i; ids is i32 [B, T]. copy_into(a, b) writes b to a.
 // Its symptoms:  apps/run gradcheck --bug 6
 // Grade it:  apps/run exercise bug.6
-// Serves: nn/module.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -1,6 +1,4 @@
 // Chapter 5. Grades bug 6.
-//
-// Serves: nn/module.h
 
 // The gradient of the sum of all outputs, for a weight of 4 rows of 2 numbers.
 Tensor gradient_for(const std::vector<i32>& tokens) {

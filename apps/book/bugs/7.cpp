@@ -4,7 +4,6 @@
 // input was repeated.
 // Its symptoms:  apps/run gradcheck --bug 7
 // Grade it:  apps/run exercise bug.7
-// Serves: autograd/ops/layer_norm.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

@@ -1,6 +1,4 @@
 // Chapter 4. Grades bug 7.
-//
-// Serves: autograd/ops/layer_norm.cpp
 
 void grade(Grader& g) {
   Rng rng(7);

@@ -3,7 +3,6 @@
 // y = e^x, whose derivative is y itself.
 // Its symptoms:  apps/run gradcheck --bug 8
 // Grade it:  apps/run exercise bug.8
-// Serves: autograd/saved.h
 #include <cmath>
 
 #include "autograd/apply.h"

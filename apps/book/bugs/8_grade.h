@@ -1,6 +1,4 @@
 // Chapter 2. Grades bug 8.
-//
-// Serves: autograd/saved.h
 
 void grade(Grader& g) {
   g.equal(

@@ -3,7 +3,6 @@
 // Q K^T / sqrt(d_k), for Q [B, n, d_k] and K [B, m, d_k].
 // Its symptoms:  apps/run gradcheck --bug 9
 // Grade it:  apps/run exercise bug.9
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

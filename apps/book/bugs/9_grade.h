@@ -1,6 +1,4 @@
 // Chapter 6. Grades bug 9.
-//
-// Serves: autograd/ops/attention.cpp
 
 void grade(Grader& g) {
   Rng rng(9);

@@ -2,7 +2,6 @@
 // Question: what is the loss of a model that guesses, and what is the lowest loss that any model can reach?
 // Answer: among 16 tokens a guess costs ln 16 = 2.7726. With label smoothing of 0.1 the best there is costs 0.5650, not
 //   0. An accuracy of 0.99 a token makes 0.8953 of all answers of 11 tokens right.
-// Serves: apps/book/ch0/reverse.cpp
 #include <cmath>
 #include <cstdio>
 

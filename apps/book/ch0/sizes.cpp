@@ -1,7 +1,6 @@
 // Chapter 0. How large the task is, and how large the model.
 // Question: could the model learn all rows by heart? How many numbers does it have for that?
 // Answer: there are 13^10 rows, far more than any training sees, and the model has 170,512 parameters.
-// Serves: apps/book/ch0/reverse.cpp
 #include <iostream>
 
 #include "nn/nn.h"

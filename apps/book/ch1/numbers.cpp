@@ -3,7 +3,6 @@
 //   and what is a matrix product as sums?
 // Answer: at place 1 * 12 + 2 * 4 + 3 * 1 = 23. Reshape reads the same memory in rows of another length, permute copies
 //   it in another order. Element (i, j) of a product is the sum of row i times column j, number by number.
-// Serves: apps/book/ch1/tensors.cpp
 #include <iostream>
 
 #include "core/tensor_ops.h"

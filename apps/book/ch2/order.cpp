@@ -2,7 +2,6 @@
 // Question: u = 2 a, v = 3 u, y = u + v. So y = 8 a and dy/da = 8. Which walks from y to a find that?
 // Answer: the one that visits newest nodes first. A walk that takes nodes in the order in which it meets them visits u
 //   before v has added its part, and finds 2; if it visits u again for every part, it counts the first part twice: 10.
-// Serves: autograd/engine.cpp
 #include <deque>
 #include <functional>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: what does it take to differentiate any formula of sums, products and tanh?
 // Answer: a list of all numbers that were computed, each with its slope with respect to every input, and one
 //   loop from the end of the list to its beginning.
-// Serves: apps/book/ch2/tape.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

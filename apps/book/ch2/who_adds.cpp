@@ -2,7 +2,6 @@
 // Question: in L = sum of x w + w, where w [3] is broadcast to [2, 3] twice, what adds up to dL/dw?
 // Answer: `add` gives [2, 2, 2] and `mul` gives [5, 7, 9], each summed down from [2, 3] to [3] by the engine; the
 //   first is written, the second added.
-// Serves: autograd/node.h
 #include <iostream>
 
 #include "autograd/observer.h"

@@ -2,7 +2,6 @@
 // Question: how much of a gradient does each activation let through, at -4, -1, 0, 1 and 4?
 // Answer: sigmoid and tanh next to nothing far from 0; relu all or nothing; gelu and silu nearly all where x is
 //   large, and a small part, of either sign, where x is negative.
-// Serves: apps/book/ch3/my_op.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: does a training show that a derivative is wrong?
 // Answer: no. With the wrong slope of my_op.cpp the loss falls, too. The wrong gradient still has a positive dot
 //   product with the right one, so a step against it leads downhill, only not as well; the loss alone does not show it.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: relu has slope 0 on the left of 0 and slope 1 on its right. What does the stencil say at 0, and near it?
 // Answer: 1/2 at 0, whatever the step; near 0 something else for every step that reaches across. So the checker asks
 //   again with shorter steps, and skips a coordinate whose two sides do not come together.
-// Serves: autograd/check/proof.h
 #include <iomanip>
 #include <iostream>
 

@@ -2,7 +2,6 @@
 // Question: which wrong operations pass every part of a proof?
 // Answer: one whose value is wrong and whose derivative fits that value, and one that is wrong only for numbers that
 //   the proof does not try. So a proof needs a second source for values, and a look at the range.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <iostream>
 

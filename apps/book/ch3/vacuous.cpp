@@ -2,7 +2,6 @@
 // Question: y = x - mean(x). Does the slope of the sum of y tell a right backward from one that sends nothing back?
 // Answer: no: the sum is 0 for every x, so the numeric derivative is 0, and a backward of zeros agrees. A random u
 //   tells them apart; a gradient that is zero everywhere counts as a failure, since it proves nothing.
-// Serves: autograd/check/proof.h
 #include <iostream>
 
 #include "autograd/apply.h"

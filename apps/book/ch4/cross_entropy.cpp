@@ -2,7 +2,6 @@
 // Question: what is the gradient of the loss of a classifier with respect to its logits?
 // Answer: p - q, the model's probabilities minus the wanted ones, divided by the number of targets that count. The
 //   loss is computed from x_i - log(sum of e^x_j), and so stays finite where softmax rounds to 0.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include <cmath>
 #include <iostream>
 

@@ -2,7 +2,6 @@
 // Question: what does layer norm's backward do to a gradient?
 // Answer: with g = dy w it takes away the mean of g and the part of g along x^, and multiplies by r. So dx adds up to
 //   0. The sum of dx x^ would be 0 without eps; with it, it is as small as eps (exercise 4.6).
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include <cmath>
 #include <iostream>
 

@@ -1,7 +1,6 @@
 // Chapter 4. The matrix product and its two gradients in whole numbers.
 // Question: y = a b, and dy = dL/dy is known. What are da and db?
 // Answer: da = dy b^T and db = a^T dy. When one entry of a grows by 1, L grows by the entry of da in the same place.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include <iostream>
 
 #include "autograd/ops.h"

@@ -2,7 +2,6 @@
 // Question: how does each of the three outputs depend on each of the three inputs?
 // Answer: dy_i/dx_k = y_i ([i = k] - y_k). Nudging the inputs gives the same nine numbers, and dy times this matrix is
 //   what backward computes without ever making it: y (dy - <dy, y>).
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include <cmath>
 #include <iostream>
 

@@ -3,7 +3,6 @@
 // Answer: m and v begin at 0 and are too small by exactly these factors. Uncorrected, the first step is shorter than
 //   the learning rate with the paper's beta2, and three times as long with the usual one; both are wrong for long.
 //   Corrected, the first step is as long as the rate, and steps get short where the gradient changes its sign.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

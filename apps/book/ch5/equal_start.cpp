@@ -2,7 +2,6 @@
 // Question: what does a network learn if all its weights start equal, or at 0?
 // Answer: its eight units get the same gradient at every step and stay one unit, eight times; from 0 nothing but the
 //   last bias gets a gradient. From random weights all units become different, and the loss falls much further.
-// Serves: apps/book/ch5/my_layer.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: how do the sizes of activations and gradients change on their way through ten linear maps?
 // Answer: drawn with Xavier's bound, both keep their size where all widths are equal. A fixed standard deviation of
 //   0.01 makes both vanish; relu halves both at every map; from 64 to 256 numbers activations shrink as gradients grow.
-// Serves: apps/book/ch5/my_layer.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

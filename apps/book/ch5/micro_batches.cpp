@@ -2,7 +2,6 @@
 // Question: do the gradients of two micro-batches add up to that of the whole batch?
 // Answer: not if each loss is the mean of its own targets: one token of a short micro-batch then weighs as much as four
 //   of a full one. They do if both are divided by the number of targets of the whole batch.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <iostream>
 

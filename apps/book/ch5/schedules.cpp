@@ -2,7 +2,6 @@
 // Question: where does Noam's schedule reach its peak, how high is it, and what does a cool-down do to the end?
 // Answer: at step `warmup`, where both terms of the minimum are equal, with (d_model warmup)^-1/2. Four times as many
 //   steps later the rate is half of that; a cool-down takes it to almost 0 at the last step.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

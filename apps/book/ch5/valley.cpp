@@ -2,7 +2,6 @@
 // Question: what does one learning rate do in a direction that is steep and in one that is not?
 // Answer: the steep direction bounds the rate, and the flat one then hardly moves. Momentum adds up the small steps
 //   that agree; Adam divides by the size of the gradient, so that both coordinates move alike.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <iostream>
 #include <memory>

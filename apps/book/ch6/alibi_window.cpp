@@ -2,7 +2,6 @@
 // Question: which came last, a or b? Does the answer still hold in texts eight times as long?
 // Answer: without distances the model guesses. "Train Short, Test Long" (Press, Smith, Lewis 2022) adds -slope |j - i|
 //   to the scores: no table of positions runs out, and 192 tokens work as well as the 24 of training.
-// Serves: core/mask.h
 #include <cmath>
 #include <iostream>
 

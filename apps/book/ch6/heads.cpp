@@ -2,7 +2,6 @@
 // Question: what is computed, number by number, when two heads look at three tokens?
 // Answer: each head picks features to ask with, to be found by, and to hand over: its Q, K, V. Scores, weights and sums
 //   follow; heads stand side by side, and W^O mixes them. MultiHeadAttention with the same weights gives the same.
-// Serves: nn/attention/attention.h
 #include <cmath>
 #include <iomanip>
 #include <iostream>

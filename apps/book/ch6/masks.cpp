@@ -2,7 +2,6 @@
 // Question: which keys does each query see under a padding, a causal and a window mask, and under all three at once?
 // Answer: those marked #. A query can be left without any key. Its weights, its output and its gradients are 0 then;
 //   scores of -infinity in a plain softmax would give NaN, which a single step spreads over all weights.
-// Serves: core/mask.h
 #include <cmath>
 #include <iostream>
 

@@ -2,7 +2,6 @@
 // Question: does attention know the order of its tokens, and what does a model gain from the paper's encodings?
 // Answer: without positions, rows in another order come out in that order, otherwise unchanged. PE(p + k) is PE(p)
 //   turned by angles that depend on k alone, so that a fixed linear map looks k positions further, from anywhere.
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: how can attention know positions without anything added to the embeddings?
 // Answer: turn Q and K, so that of their positions only the difference counts (nn/attention/rotary.h). What stood three
 //   places before? Without positions fewer than half of the answers are right; with them, nearly all.
-// Serves: nn/positions/positional_encoding.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

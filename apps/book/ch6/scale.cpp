@@ -2,7 +2,6 @@
 // Question: how large are dot products of d_k numbers each, and what do large ones do to softmax?
 // Answer: their variance is d_k, so they grow as sqrt(d_k). Large scores push softmax to one weight of almost 1, and
 //   there its derivative is almost 0: nothing is learned. Divided by sqrt(d_k), scores have variance 1 for every d_k.
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: what has to be computed again when a token is appended?
 // Answer: nothing of what came before. Under a causal mask, earlier positions do not see the new one, so their keys and
 //   values stay. Kept in a cache, they give the same logits, and T tokens cost T positions, not T (T + 1) / 2.
-// Serves: nn/generate/decoding.h
 #include <cmath>
 #include <iostream>
 

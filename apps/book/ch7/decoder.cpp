@@ -2,7 +2,6 @@
 // Question: which logits change when token 3 of the target changes, and how does decoding use this?
 // Answer: those of rows 3, 4, 5, and no bit of rows 0, 1, 2. So tokens can be written one after another: at each place,
 //   greedy decoding writes the token that the model finds likeliest there when it is given the whole answer at once.
-// Serves: nn/models/decoder.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

@@ -2,7 +2,6 @@
 // Question: does taking the likeliest token at each step give the likeliest sentence?
 // Answer: no. Below, "the" is the likeliest first word, yet each sentence that begins with it is less likely than
 //   "a cat". A search that keeps the two best beginnings finds it; that is exercise 7.6.
-// Serves: nn/generate/decoding.h
 #include <cmath>
 #include <functional>
 #include <iomanip>

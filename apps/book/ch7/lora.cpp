@@ -3,7 +3,6 @@
 // Answer: y = W x + B A x with A [r, in] and B [out, r] ("LoRA", Hu et al. 2021, section 4.1). B starts at 0, so that
 //   nothing changes at first; all else is frozen (nn/module.h), and A and B alone learn. Taken out again, the model
 //   knows its first text as before.
-// Serves: nn/models/gpt.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

@@ -2,7 +2,6 @@
 // Question: what happens to one source token and to one target token inside model(source, target, pass)?
 // Answer: each step below is one line of the model's files. Done by hand, step after step, they give the logits that
 //   the model gives, to the last digits. Shown: the shape of each value, and its first numbers for the token followed.
-// Serves: nn/models/transformer.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: what does it take to put another attention into the layers of a library?
 // Answer: a type that derives from nn::Attention, and an assignment. Here each head asks a question of its own, and all
 //   look at the same keys and values ("Fast Transformer Decoding", Shazeer 2019). Proven, and it learns to reverse.
-// Serves: nn/models/encoder.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

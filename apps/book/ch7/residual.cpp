@@ -2,7 +2,6 @@
 // Question: what is left of 16 different tokens, and of the gradient, after 12 layers with and without them?
 // Answer: without them every layer averages, and soon all positions hold nearly the same vector. With the paper's
 //   LayerNorm(x + f(x)), or with x + f(LayerNorm(x)), each position keeps what it was, and the gradient goes through.
-// Serves: nn/models/encoder.h
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -3,7 +3,6 @@
 // Answer: with temperature T, a token that is r times as likely as another one becomes r^(1/T) times as likely. Their
 //   order stays. Towards T = 0 only the likeliest is left, which is greedy decoding; for large T all become equal.
 //   Top-k and top-p set unlikely tokens to 0, and leave the quotients of the others as they are.
-// Serves: nn/generate/decoding.h
 #include "nn/generate/sampling.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 // Question: how can one pass train every position at once, and what does the smoothed loss ask for?
 // Answer: the input is the target without its last token, the labels are the target without its first. Row t of the
 //   logits is, to the last digits, what the model says after t + 1 tokens alone. Smoothing asks for 0.92, not for 1.
-// Serves: autograd/ops/cross_entropy.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

@@ -2,7 +2,6 @@
 // Question: at a rate of 0.01, six post-norm layers learn nothing without warm-up, and six pre-norm layers learn. Why?
 // Answer: long first steps, also of SGD, make all positions of a post-norm stack equal. Then almost no gradient reaches
 //   its bottom. Filling Adam's averages before the first step does not help. Warm-up does.
-// Serves: optim/adam.h
 #include <cmath>
 #include <iomanip>
 #include <iostream>

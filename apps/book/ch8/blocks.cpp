@@ -2,7 +2,6 @@
 // Question: why is a product that keeps a block of C in registers many times faster than three plain loops?
 // Answer: a block of r x c sums reads r + c numbers for r c multiply-adds. One sum alone reads two for each; a block of
 //   6 x 64 reads 70 for 384, and every sum is still added up in the order of the inner index.
-// Serves: core/products/gemm.h
 #include <iomanip>
 #include <iostream>
 #include <vector>

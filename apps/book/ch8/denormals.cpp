@@ -2,7 +2,6 @@
 // Question: where do numbers end below, and what changes if denormal numbers are taken as zero?
 // Answer: halving 1 reaches zero after 150 steps, but the last 23 of them lose bits one by one; these denormal numbers
 //   are slow on many CPUs. Flushed to zero, halving ends after 127 steps. Inside the library's loops it always does.
-// Serves: core/machine/parallel.h
 #include <iostream>
 
 #include "core/tensor_ops.h"

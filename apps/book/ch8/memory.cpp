@@ -2,7 +2,6 @@
 // Question: how often does a training step ask for memory, and how often does the question reach the system?
 // Answer: every step asks some dozens of times, since each result is a new tensor. The first steps get pages from the
 //   system; from the third step on, everything comes from what earlier steps gave back.
-// Serves: core/machine/memory.h
 #include <iostream>
 
 #include "autograd/ops.h"

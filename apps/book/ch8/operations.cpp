@@ -2,7 +2,6 @@
 // Question: where does the arithmetic of an encoder layer go, and what limits a product: the cores or memory?
 // Answer: almost all goes into the products with weights: each weight is used once for each token, 3,145,728
 //   multiply-adds. A large product does hundreds of operations for each number that memory brings, an addition 1/3.
-// Serves: core/products/gemm.h
 #include <iomanip>
 #include <iostream>
 

@@ -2,7 +2,6 @@
 // Question: why must the number of threads not decide how a sum is cut?
 // Answer: every addition rounds, so another order gives other bits. Cut into as many pieces as there are threads, one
 //   sum has four values for one to four threads. Cut into chunks of fixed length it has one, whoever computes them.
-// Serves: core/machine/parallel.h
 #include <bit>
 #include <iomanip>
 #include <iostream>

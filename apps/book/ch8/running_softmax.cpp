@@ -3,7 +3,6 @@
 // Answer: it keeps the largest score so far, the sum of e^(s - largest) and an undivided output, and multiplies what it
 //   has by a = e^(old - new) when a larger score comes. Backward needs one number more, D = dO O, known before the
 //   keys.
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <array>
 #include <cmath>
 #include <iomanip>

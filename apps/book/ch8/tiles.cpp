@@ -2,7 +2,6 @@
 // Question: what does attention in tiles save, and what does it change?
 // Answer: the scores that exist at a time are those of one tile, whatever the length, and tiles that a causal mask
 //   hides are left out: for long texts nearly half. Output and gradients are the same up to rounding.
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include "autograd/ops/fused/attention/tiled_attention.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 // Question: why does a remainder find every flipped bit, and every burst of damage that is short enough?
 // Answer: damage adds an error to the message. The remainder changes unless the divisor divides the error, and a
 //   divisor of degree 3 with a last bit of 1 divides no error whose bits all lie within 3 places.
-// Serves: nn/files/files.h
 #include <iostream>
 #include <string>
 

@@ -2,7 +2,6 @@
 // Question: how often is a file lost if the program dies while it writes, and is damage always noticed?
 // Answer: written in place, the file is lost at every byte but the last. Written beside it and renamed, the old model
 //   stands until the new one is whole. Every cut and every flipped bit of a file is an error when it is read.
-// Serves: nn/files/files.h
 #include <unistd.h>
 
 #include <filesystem>

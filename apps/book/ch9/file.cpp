@@ -2,7 +2,6 @@
 // Question: what stands in a model's file, and what do its checksums find?
 // Answer: eight bytes for the length of the header, the header as JSON, and the numbers as they stand in memory. One
 //   checksum belongs to the header and one to each tensor, so a flipped bit is found wherever it is.
-// Serves: nn/files/files.h
 #include <unistd.h>
 
 #include <bit>

@@ -2,7 +2,6 @@
 // Question: which quick experiments tell a broken model from one that is only trained badly?
 // Answer: the first loss is near ln K for K tokens; one batch can be learned by heart; and among rates a factor of ten
 //   apart one is far better than the others. If the first two fail, look for a mistake before you change any setting.
-// Serves: apps/tasks/toy/toy.cpp
 #include <cmath>
 #include <iomanip>
 #include <iostream>

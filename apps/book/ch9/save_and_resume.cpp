@@ -1,7 +1,6 @@
 // Chapter 9. A training that is stopped, saved and resumed gives the same bits as one that never stopped.
 // Question: what has to be saved beside the parameters so that 20 + 20 steps are 40 steps?
 // Answer: the optimiser's state, the step's number and the position of the random numbers. Without one, bits change.
-// Serves: nn/files/files.h
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,7 +1,6 @@
 // Chapter 9. A translator, trained on two files: line i of one is the translation of line i of the other.
 // Question: can a model translate sentences that it has never seen, after a hundred short pairs?
 // Answer: yes, most of them, endings of German included, if the words and the forms came in other sentences before.
-// Serves: nn/models/transformer.h
 #include <iomanip>
 #include <iostream>
 

@@ -1,6 +1,4 @@
 // Chapter 3. Asking, comparing and printing.
-//
-// Serves: autograd/check/proof.h
 #include "apps/book/grade/grader.h"
 
 #include <algorithm>

@@ -4,7 +4,6 @@
 // which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at
 // which coordinate, and gives a hint of the kind of mistake, never the answer.
 //   g.equal("softmax of three numbers", [] { return my_softmax(x); }, expected, "Does each row add up to 1?");
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <functional>

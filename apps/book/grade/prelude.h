@@ -2,7 +2,6 @@
 //
 // An exercise is compiled inside a namespace of its own, so that many fit into one program; a header must not be read
 // for the first time there.
-// Serves: autograd/check/proof.h
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 // Chapter 3. An exercise as a program: the student's file, and the file that grades it. The compiler's command line
 // names both, or apps/book/grade/exercise writes them in their places.
-//
-// Serves: autograd/check/proof.h
 #include "apps/book/grade/prelude.h"
 
 namespace student {

@@ -5,7 +5,6 @@
 // A source is i32 [B, T]: B sequences of T symbols. Its target is [B, T + 2]: the begin mark 1, the symbols, the end
 // mark 2. The decoder reads the target without its last token. At each place it should say the token that comes next
 // in the target.
-// Serves: apps/book/ch0/reverse.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

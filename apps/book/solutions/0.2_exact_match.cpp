@@ -5,7 +5,6 @@
 // tokens up to the end mark, and the end mark itself, are the wanted ones. What stands after the end mark does not
 // matter: nobody reads it. If there are no answers, return 0.
 // Element (i, j) of a tensor x is x(i, j), a double.
-// Serves: apps/book/ch0/reverse.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

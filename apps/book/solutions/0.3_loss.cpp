@@ -4,7 +4,6 @@
 // and return the loss -ln p of the token `wanted`. Plain C++ is enough: std::exp and std::log.
 // Scores may be large: e^1000 is more than a double can hold. What happens to the probabilities if the same number is
 // subtracted from all scores?
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -6,7 +6,6 @@
 // Write an answer: take the token with the highest score (the first one if several are equal), write it down, and ask
 // again, until the end mark 2 has been said or `most` tokens have been written. Return the answer without the begin
 // mark and without the end mark. This is called greedy decoding.
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <functional>
 #include <vector>

@@ -7,7 +7,6 @@
 //   most frequent one.
 // Return the loss (the mean of -ln p over the labels that count) and the accuracy (the fraction of them that is said
 // right; for the first model, its expectation). If no label counts, both are 0.
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -4,7 +4,6 @@
 // this index in a tensor of this shape, counted from 0. In a tensor [3, 4] element (1, 1) is number 5.
 // A negative index counts from the end, as in NumPy: -1 is the last one. A scalar has the shape [], the index (), and
 // one element, number 0.
-// Serves: apps/book/ch1/tensors.cpp
 #include <vector>
 
 #include "core/tensor_ops.h"

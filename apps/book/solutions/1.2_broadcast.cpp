@@ -4,7 +4,6 @@
 // one is filled up with 1 at the front. Two sizes fit if they are equal, or if one of them is 1: then the other one
 // is the result.
 // Where two sizes do not fit, call fail("my_broadcast", "why"), which throws.
-// Serves: apps/book/ch1/tensors.cpp
 #include <algorithm>
 #include <vector>
 

@@ -6,7 +6,6 @@
 // table that the ids name. A model's embedding does this with every token.
 // shape().plus(n) is a shape with one more axis. x.reshape({-1, n}), x.data<i32>(), x.set(i, value), which writes
 // element number i, and matmul(a, b) help.
-// Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

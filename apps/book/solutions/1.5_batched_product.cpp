@@ -4,7 +4,6 @@
 // [B, m, k]; right is either [B, k, n], a matrix for each b, or [k, n], one matrix that all share. Return [B, m, n].
 // Element (b, i, j) of a tensor is read as x(b, i, j), and written as x(b, i, j) = 2.5 if x is not const. Inner sizes
 // that differ are an error: check(condition, "my_product", "why") throws unless the condition holds.
-// Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

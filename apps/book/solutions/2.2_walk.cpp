@@ -3,7 +3,6 @@
 // The lines of this tape hold their inputs and slopes, but nothing runs it backwards yet. Fill in `run_backward(y)`:
 // afterwards the gradient of every line is dy/d(line): 1 for y itself, 0 for a line that y was not computed from. It
 // may be called again, for another y of the same tape.
-// Serves: apps/book/ch2/tape.cpp
 #include <vector>
 
 // One number on the tape: its value, and its slope with respect to each number that it was computed from.

@@ -3,7 +3,6 @@
 // A graph without creation numbers: inputs[i] lists the nodes that node i was computed from, and the numbers of
 // nodes say nothing about their age. Return the nodes that y leads back to, y among them, in an order in which
 // backward may visit them: each once, and each after every node that was computed from it.
-// Serves: autograd/engine.cpp
 #include <algorithm>
 #include <set>
 #include <vector>

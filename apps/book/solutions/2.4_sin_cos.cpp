@@ -3,7 +3,6 @@
 // sin x and cos x together. Its forward is given, and returns both. Write its backward: dy[0] and dy[1] are the
 // gradients of the loss with respect to the sine and to the cosine. An output that nothing was computed from has no
 // gradient: its dy[i].defined() is false.
-// Serves: autograd/apply.h
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -4,7 +4,6 @@
 // x itself. `dx.into(0)` gives that gradient as `into.buffer`. If `into.is_new`, nobody has written to it yet, and its
 // contents are arbitrary. Otherwise it holds what others gave. copy_into(buffer, g) and add_in_place(buffer, g) are in
 // core/tensor_ops.h.
-// Serves: autograd/node.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -6,7 +6,6 @@
 // - gradients(y) is dy/dx for every x on the tape, in the order of the tape: 1 for y itself, 0 for what y was not
 //   computed from. It changes nothing, so it may be asked again, and for another y.
 // Decide what a line holds besides its value, record it, and write the walk. A tape may be a million lines long.
-// Serves: apps/book/ch2/tape.cpp
 #include <cmath>
 #include <vector>
 

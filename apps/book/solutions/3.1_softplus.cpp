@@ -1,7 +1,6 @@
 // Chapter 3. Solution of exercise 3.1: the derivative of softplus.
 //
 // y = ln(1 + e^x), a relu without a kink. Write its derivative as a function of x.
-// Serves: apps/book/ch3/my_op.cpp
 #include <cmath>
 
 #include "autograd/elementwise.h"

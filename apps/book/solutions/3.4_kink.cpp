@@ -4,7 +4,6 @@
 // left, however short the step. A function that is only steep or strongly curved has a derivative. You may evaluate f
 // wherever you like; near x its slopes are at most 1e4 in size. A kink changes the slope by at least 1e-4, and kinks
 // that are not at x are at least 1e-2 away.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>
 

@@ -4,7 +4,6 @@
 // Return true if the backward is right at x, and false if it is wrong. Errors of one part in 10000 count; so does a
 // backward that is right only for some dy, and one that gives NaN.
 // orrery::Rng rng(1) makes random numbers: rng.normal() is the next one, from a normal distribution.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>
 #include <vector>

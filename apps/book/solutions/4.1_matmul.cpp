@@ -2,7 +2,6 @@
 //
 // y = a b, with a [m, n] and b [n, p]. The forward is given. Write the backward: from dy [m, p] to da [m, n] and
 // db [n, p]. matmul(x, y, Trans::a) is x^T y, and matmul(x, y, Trans::b) is x y^T.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -3,7 +3,6 @@
 // y_i = x_i - log sum_j e^{x_j} over the last axis. Write the forward so that it is right for numbers such as 1000 and
 // -1000 in the same row, where e^x is infinite or 0; then the backward, from dy to dx, with the saved output y.
 // max(x, {-1}, true) is the largest number of each row, with the axis kept; exp_of and log_of work element by element.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

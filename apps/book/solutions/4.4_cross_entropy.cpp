@@ -4,7 +4,6 @@
 // forward is given. Write the backward: from dy, the gradient of the loss (one number), to dx, of the shape of the
 // logits [rows, K]. You have the saved probabilities p [rows, K], the targets, and `counted`, the number of rows that
 // count. If none counts, the loss is 0, and so is dx.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include <algorithm>
 
 #include "autograd/apply.h"

@@ -3,7 +3,6 @@
 // y = x^ over the last axis, with x^ = (x - mean(x)) r and r = 1 / sqrt(var(x) + eps); there is no weight and no bias.
 // The forward is given. Write the backward: from dy to dx. You have the saved x^ and r, of shapes [..., n] and
 // [..., 1]. mean(x, {-1}, true) is the mean of each row, with the axis kept.
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

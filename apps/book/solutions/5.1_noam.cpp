@@ -6,7 +6,6 @@
 // lrate = d_model^(-1/2) min(step^(-1/2), step warmup^(-3/2))
 //
 // Steps are counted from 1. std::pow and std::min are at hand.
-// Serves: apps/book/ch5/train.cpp
 #include <algorithm>
 #include <cmath>
 

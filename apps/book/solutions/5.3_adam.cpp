@@ -2,7 +2,6 @@
 //
 // One number p and its gradient g. Write the next step: update m and v, correct both for having started at 0, and
 // return the new p. The text has the formulas.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -4,7 +4,6 @@
 // the root of the sum of the squares of all elements of all gradients. If it is larger than max_norm, multiply every
 // gradient by max_norm / norm; otherwise change nothing. Return the norm before clipping. An undefined gradient
 // (defined() is false) is skipped. sum_of_squares(x) and scale_in_place(x, factor) are at hand.
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <vector>
 

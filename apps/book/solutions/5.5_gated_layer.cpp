@@ -3,7 +3,6 @@
 // The feed-forward network of many newer models, FFN_SwiGLU (Shazeer 2020): y = linear3(linear1(x) * silu(linear2(x))).
 // silu(z) = z s(z), with the sigmoid s, is an operation of the library: autograd/ops/activation.h.
 // Write the call, and `visit`, which names each part as its member is named, in this order.
-// Serves: apps/book/ch5/my_layer.cpp
 #include "autograd/ops.h"
 #include "nn/nn.h"
 

@@ -4,7 +4,6 @@
 // backward once for each part, such that the gradients add up to those of cross_entropy over the whole batch: the mean
 // over all targets that are not padding. CrossEntropyOptions (autograd/ops/cross_entropy.h) has what you need.
 // Target number i of a part is targets.at(i), and there are targets.count() of them.
-// Serves: apps/book/ch5/train.cpp
 #include <vector>
 
 #include "autograd/ops.h"

@@ -5,7 +5,6 @@
 // sees the key at its own position and all keys before it.
 //
 // With n = m this is the mask of training; with n = 1 that of a token appended to m - 1 earlier ones.
-// Serves: core/mask.h
 #include "core/tensor_ops.h"
 
 using namespace orrery;

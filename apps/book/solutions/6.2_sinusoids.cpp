@@ -3,7 +3,6 @@
 // Write the table PE, f64 [count, d_model], for an even d_model:
 //
 // PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -3,7 +3,6 @@
 // Write the paper's equation (1) for one head: softmax(Q K^T / sqrt(d_k)) V, with Q [n, d_k], K [m, d_k], V [m, d_v]
 // and the result [n, d_v]. Use differentiable operations (autograd/ops.h): matmul, softmax, the product of a Variable
 // and a number. Then its gradient comes for free.
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

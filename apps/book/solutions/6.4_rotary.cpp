@@ -7,7 +7,6 @@
 //
 // x is f64, d even; x itself must stay as it is. (The program rotary.cpp pairs column i with column i + d / 2 instead.
 // Both are in use.)
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -6,7 +6,6 @@
 // input: bos, then the sentence, then pad to the end of the row. labels: the sentence, then eos right after its last
 // token, then `ignore` to the end of the row, so that padding does not count in the loss. In each row, the label at t
 // is the token that the model should write after it has read the input up to t.
-// Serves: nn/models/transformer.h
 #include "core/tensor_ops.h"
 #include "nn/nn.h"
 

@@ -3,7 +3,6 @@
 // The loss of logits [n, K] with labels i32 [n] is the mean over the rows of -sum_k q_k log p_k, with p =
 // softmax(logits) and the smoothed target q: 1 - eps + eps / K at the label, eps / K at every other class. Write it
 // with differentiable operations (log_softmax, products, sum). Constants are made by constant(tensor).
-// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 

@@ -6,7 +6,6 @@
 //
 // model(source, target, pass) gives logits [1, T, words]; argmax(logits.value()) gives i32 [1, T], the likeliest class
 // of each row. No cache is needed here.
-// Serves: nn/generate/decoding.h
 #include <vector>
 
 #include "core/tensor_ops.h"

@@ -6,7 +6,6 @@
 //
 // concat({a, b}, 0) puts the rows of b below those of a; softmax(constant(x)).value() is softmax of a Tensor. K and V
 // are undefined before the first call: K.defined() says so.
-// Serves: nn/generate/decoding.h
 #include <cmath>
 
 #include "autograd/ops.h"

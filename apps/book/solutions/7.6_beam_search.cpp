@@ -9,7 +9,6 @@
 // extended again. Go on until nothing unfinished is left. Return the likeliest of all finished hypotheses.
 //
 // (The paper, section 6.1, used a beam of 4, and a length penalty that is left out here.)
-// Serves: nn/generate/decoding.h
 #include <algorithm>
 #include <functional>
 #include <vector>

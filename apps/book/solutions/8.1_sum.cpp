@@ -3,7 +3,6 @@
 // n numbers are to be added by several threads. part(t, begin, end) is the sum of elements [begin, end), computed by
 // thread t. Return the whole sum, with the same bits for any number of threads. Threads must get about equal shares of
 // a long sum. No thread is started here: call `part` for one thread after another.
-// Serves: core/machine/parallel.h
 #include <algorithm>
 #include <functional>
 #include <vector>

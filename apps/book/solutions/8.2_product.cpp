@@ -4,7 +4,6 @@
 // inner index read a few numbers of a and of b once, and multiply each with each. a(i, p) and b(p, j) read a number,
 // and are counted; c(i, j) is set with c.set(i, j, value). Sizes need not be multiples of a block. Reach at most one
 // read for two multiply-adds where all sizes are 24.
-// Serves: core/products/gemm.h
 #include <algorithm>
 
 #include "core/tensor_ops.h"

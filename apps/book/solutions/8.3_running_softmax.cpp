@@ -3,7 +3,6 @@
 // Scores and values go by one after another: add(score, value). At any time, result() is the mean of the values so far,
 // weighted by the softmax of their scores; 0 before the first. Keep three numbers, whatever the length: the struct has
 // room for three doubles and nothing else. Scores may be in the thousands, or -infinity for what a mask hides.
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -4,7 +4,6 @@
 // and the sum of e^(score - largest), but not the weights. Write backward, from dO to dQ, dK and dV, `tile` keys at a
 // time. No tensor of n x m numbers may be made in backward. slice(x, 0, begin, end) is a view of
 // rows, and slice_into(x, rows, 0, begin, false) writes rows.
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <algorithm>
 #include <cmath>
 

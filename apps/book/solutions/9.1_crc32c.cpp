@@ -4,7 +4,6 @@
 // lowest bit of a byte comes first: so the divisor is written mirrored, 0x82F63B78, without its highest power, and in
 // each step the remainder moves to the right by one bit. The remainder begins as 32 ones. At the end, each of its bits
 // is flipped.
-// Serves: nn/files/files.h
 #include <string>
 
 #include "core/tensor_ops.h"

@@ -4,7 +4,6 @@
 // with the length N of the header, the lowest first; N bytes of JSON, with spaces behind it until the data begin at a
 // multiple of 8; then the numbers as they are in memory. An entry has dtype, shape and data_offsets, in this order; the
 // text shows such a header. Names need no escapes.
-// Serves: nn/files/files.h
 #include <map>
 #include <sstream>
 #include <string>

@@ -3,7 +3,6 @@
 // my_state gives everything that the next step of a training depends on, as tensors by name; my_resume puts it into a
 // new training, which must then make the same steps, to the bit. The first training goes on meanwhile: a state has
 // memory of its own. adam.state() and adam.load_state(tensors) are the optimiser's. full({1}, x, f64) holds one number.
-// Serves: nn/files/files.h
 #include <map>
 #include <string>
 

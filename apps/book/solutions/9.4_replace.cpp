@@ -4,7 +4,6 @@
 // hold all of the old bytes or all of the new ones. When my_replace has returned, it must hold the new ones, and no
 // other file may be left. After a power failure, a file that was not flushed holds any part of what was written to it,
 // and names that were changed since the directory was flushed are the old or the new ones.
-// Serves: nn/files/files.h
 #include <string>
 
 #include "core/tensor_ops.h"

@@ -1,7 +1,6 @@
 // Chapter 4. Solution of bug 0: a worked example, RMS norm.
 //
 // y = x / sqrt(mean(x^2)) over the last axis. apps/book/bugs/README.md finds the mistake step by step.
-// Serves: autograd/ops/layer_norm.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

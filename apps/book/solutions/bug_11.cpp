@@ -1,7 +1,6 @@
 // Chapter 1. Solution of bug 11: adding a row to every row.
 //
 // y = a + b, for a [rows, n] and b [n]: b is added to each row.
-// Serves: core/shape.h
 #include "autograd/apply.h"
 #include "core/tensor_ops.h"
 

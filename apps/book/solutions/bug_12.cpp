@@ -1,7 +1,6 @@
 // Chapter 6. Solution of bug 12: a causal mask.
 //
 // Position i sees itself and what came before it.
-// Serves: core/mask.h
 #include "core/mask.h"
 
 using namespace orrery;

@@ -1,7 +1,6 @@
 // Chapter 5. Solution of bug 13: another linear layer.
 //
 // y = x W^T + b for x [B, T, in], W [out, in] and b [out].
-// Serves: nn/layers/linear.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -2,7 +2,6 @@
 //
 // Scaled dot-product attention, equation 1 of the paper. Q, K and V are [B, h, positions, d_k]. autograd/ops.h lists
 // the operations that you may call.
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

@@ -2,7 +2,6 @@
 //
 // y = tanh(x), element by element; elementwise makes an operation of a value and its derivative
 // (autograd/elementwise.h).
-// Serves: autograd/elementwise.h
 #include <cmath>
 
 #include "autograd/elementwise.h"

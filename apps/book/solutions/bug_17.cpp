@@ -1,7 +1,6 @@
 // Chapter 4. Solution of bug 17: the largest number.
 //
 // The largest number along some axes, as in max(x, {-1}).
-// Serves: core/tensor_ops.h
 #include "autograd/apply.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

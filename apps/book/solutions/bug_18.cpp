@@ -1,7 +1,6 @@
 // Chapter 5. Solution of bug 18: dropout.
 //
 // In training a share p of the numbers becomes 0, and the others are divided by 1 - p.
-// Serves: nn/pass.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -2,7 +2,6 @@
 //
 // softmax(Q K^T / sqrt(d_k)) V, where a query sees only the keys that the mask allows. Q, K and V are
 // [B, h, positions, d_k]. autograd/ops.h lists the operations that you may call.
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

@@ -2,7 +2,6 @@
 //
 // The mean of -log softmax(logits) at the target, over the targets that count: -100 is padding, and does not. logits
 // are [..., K], targets i32 [...]. slice_into(row, x, 1, k, true) adds x at column k.
-// Serves: autograd/ops/cross_entropy.cpp
 #include <algorithm>
 
 #include "autograd/apply.h"

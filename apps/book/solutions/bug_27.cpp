@@ -1,7 +1,6 @@
 // Chapter 5. Solution of bug 27: Adam for several numbers.
 //
 // Adam moves a row of numbers p, all in one step, against their gradients g.
-// Serves: optim/adam.h
 #include <cmath>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // Chapter 5. Solution of bug 6: an embedding.
 //
 // Row ids[i] of the weight [vocabulary, D] for each token i; ids is i32 [B, T]. copy_into(a, b) writes b to a.
-// Serves: nn/module.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -2,7 +2,6 @@
 //
 // y = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias, over the last axis. dx.add sums over the axes along which an
 // input was repeated.
-// Serves: autograd/ops/layer_norm.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

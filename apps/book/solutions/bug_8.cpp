@@ -1,7 +1,6 @@
 // Chapter 2. Solution of bug 8: the exponential function.
 //
 // y = e^x, whose derivative is y itself.
-// Serves: autograd/saved.h
 #include <cmath>
 
 #include "autograd/apply.h"

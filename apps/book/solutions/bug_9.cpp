@@ -1,7 +1,6 @@
 // Chapter 6. Solution of bug 9: the scores of attention.
 //
 // Q K^T / sqrt(d_k), for Q [B, n, d_k] and K [B, m, d_k].
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

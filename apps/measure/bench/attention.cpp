@@ -1,6 +1,4 @@
 // Chapter 9. Attention over longer and longer sequences: twice the length takes four times the time, twice the memory.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/attention.h"
 
 #include <algorithm>

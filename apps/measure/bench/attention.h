@@ -3,7 +3,6 @@
 // Measures two things at each length: one causal self-attention of 4 heads with d_k = d_v = 64, forward and backward,
 // without the products around it; and a whole training step of the configuration `long`, a GPT of two layers with such
 // attentions. `orrery bench masks`: what masks cost such an attention.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

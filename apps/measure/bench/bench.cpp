@@ -1,7 +1,6 @@
 // Chapter 9. `orrery bench`: measures the speed of this program.
 //
 // Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention (and masks), busy, toy, decode.
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/bench.h"
 
 #include <iostream>

@@ -11,7 +11,6 @@
 //   promises  what three promises cost a training step
 //   busy      how long a step takes beside other programs
 //   toy       how long whole trainings take
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <algorithm>

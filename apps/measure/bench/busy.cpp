@@ -1,6 +1,4 @@
 // Chapter 9. Training steps beside a busy program and beside a second training, alternately with all threads and one.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/busy.h"
 
 #include <signal.h>

@@ -3,7 +3,6 @@
 // The threads of a loop wait for the last one, and a thread whose core is taken by another program stops for
 // milliseconds; core/machine/crowding.h describes the remedy. The bound: beside one busy program, and beside a second
 // training, a step with all threads takes no longer than a step with a single thread.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

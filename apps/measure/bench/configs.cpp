@@ -1,6 +1,4 @@
 // Chapter 9. The table of configurations.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/configs.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // Two kinds: encoder-decoders, and GPTs, which have no encoder. All are trained in the same way
 // (apps/measure/bench/training.h). One table lists the differences, in this order: size of the vocabulary, d_model, heads,
 // layers, d_ff, the shape of a batch, dropout.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <span>

@@ -1,6 +1,4 @@
 // Chapter 9. Measuring how fast a GPT writes: one stream, then a batch of them.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/decode.h"
 
 #include <iostream>

@@ -6,7 +6,6 @@
 // A batch of streams shares the weights. The bandwidth is measured between the tokens, by threads that only read
 // memory, since that of a shared machine may double from one minute to the next. A model that fits into the caches may
 // exceed this limit.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. The two forms of each fused operation, and their times.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/fused.h"
 
 #include <iostream>

@@ -3,7 +3,6 @@
 // Both forms compute the same, as the tests of autograd/ops/ show. The fused form does in one pass over memory what
 // takes several operations in the composed form. Times are for forward and backward together, at the sizes of a
 // configuration's decoder; memory is what forward leaves for backward, its result included.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <functional>

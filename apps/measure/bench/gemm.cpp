@@ -1,6 +1,4 @@
 // Chapter 9. The products of a step, measured one by one.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/gemm.h"
 
 #include <algorithm>

@@ -13,7 +13,6 @@
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
 //                 is masked. As in the fused operation, scores and d weights are transposed and padded.
 //   few rows      like linear maps. A model that writes token by token makes such products; a training step does not.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. The loops: functions of the library, called as in training, and the triad.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/loops.h"
 
 #include <cmath>

@@ -3,7 +3,6 @@
 // Such a loop reads and writes memory and computes little in between, so memory limits its speed. It is compared with
 // the triad  a_i = b_i + s c_i  (McCalpin's STREAM), which computes almost nothing. If a loop is slower than the triad,
 // it spends time on arithmetic or moves the same bytes twice.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. Recording operations, and adding them up by name; linear maps also by shape.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/operation_times.h"
 
 #include <cmath>

@@ -9,7 +9,6 @@
 //                Recurrence and convolution, which no configuration has, count as "all others".
 //   all others   forward the bytes of inputs and outputs, backward those of dL/dy and of dL/dx. A tensor that is only
 //                passed on (a view, an adopted gradient) does not count, nor does a tensor saved for backward.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Loops, measured at two sizes.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/ops.h"
 
 #include <algorithm>

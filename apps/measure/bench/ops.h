@@ -2,7 +2,6 @@
 //
 // The triad is a_i = b_i + s c_i (apps/measure/bench/loops.h). Each loop is measured at two sizes: with matrices that stay in
 // the caches of the cores, and with matrices that do not fit into any cache.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. The profile: measuring, sorting and printing it.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/profile.h"
 
 #include <algorithm>

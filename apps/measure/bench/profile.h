@@ -2,7 +2,6 @@
 //
 // Every other step is observed (operation_times.h). The medians of observed and other steps show what observing costs.
 // The rest of a step, besides its operations, is clipping, Adam, and the tape: making nodes and visiting them.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. Steps that take turns: plain, watched, and full of denormal numbers.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/promises.h"
 
 #include <algorithm>

@@ -10,7 +10,6 @@
 // Method for 11: it cannot be switched off, so its work is timed separately. The time for one tensor (a write, a save,
 // and `most_uses` uses), times the number of tensors that the operations of a step could save (`most_saved` each), is
 // an upper limit. The cost is this limit divided by the median time of a plain step.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <ostream>

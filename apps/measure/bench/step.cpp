@@ -1,6 +1,4 @@
 // Chapter 9. Measuring steps: three steps to warm up, then the clock starts.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/step.h"
 
 #include <sys/resource.h>

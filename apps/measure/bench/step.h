@@ -1,6 +1,4 @@
 // Chapter 9. `orrery bench step`: how long one training step takes.
-//
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery bench toy`: each task in turn.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/toy.h"
 
 #include <iostream>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery bench toy`: the time of a whole training of the toy, with its exam on unseen sequences.
-//
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <string>

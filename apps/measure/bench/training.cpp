@@ -1,6 +1,4 @@
 // Chapter 9. The step that is measured, and its batch, of the same form as the one that other frameworks get.
-//
-// Serves: core/machine/parallel.h
 #include "apps/measure/bench/training.h"
 
 #include "apps/training/memory.h"

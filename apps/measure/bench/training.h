@@ -3,7 +3,6 @@
 // The batch of an encoder-decoder has rows of different lengths, like a real one: every tenth source and target is two
 // tokens shorter. Its labels are smoothed. A GPT reads running text, all of which counts. The tokens are random and the
 // same in every step, since speed does not depend on them.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include <variant>

@@ -2,7 +2,6 @@
 //
 // It prints claim, source, measurement and verdict of each. A claim that turns out wrong here is printed as wrong, and
 // the exit code is 0: it says whether the measurements could be made.
-// Serves: apps/tasks/toy/toy.cpp
 #include <unistd.h>
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // A claim is one function that measures, and one row of the table in table.cpp. The function returns its measurements
 // as lines of text, and a verdict that follows from them. A claim that turns out wrong is reported as wrong.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. Claims about cost, counted in operations and bytes: no clock is read.
-//
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <algorithm>
 #include <cmath>
 

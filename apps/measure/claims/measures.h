@@ -1,6 +1,4 @@
 // Chapter 9. The measurements behind the claims, by the file that makes them.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include "apps/measure/claims/claims.h"

@@ -1,6 +1,4 @@
 // Chapter 9. Claims about positions: what is lost without them, and what they do beyond the trained length.
-//
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "apps/measure/claims/measures.h"

@@ -1,6 +1,4 @@
 // Chapter 9. Claims about the paper's model and its training: the scale, label smoothing, where to normalise, masks.
-//
-// Serves: optim/adam.h
 #include <algorithm>
 #include <cmath>
 

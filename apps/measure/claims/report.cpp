@@ -1,6 +1,4 @@
 // Chapter 9. Printing claims and findings.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/measure/claims/report.h"
 
 #include <algorithm>

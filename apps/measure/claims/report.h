@@ -1,6 +1,4 @@
 // Chapter 9. Claims and findings as text of 100 columns, and as JSON.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <ostream>

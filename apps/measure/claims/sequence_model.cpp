@@ -1,6 +1,4 @@
 // Chapter 9. The tiny model for experiments: its parts, and what replaces them.
-//
-// Serves: nn/models/encoder.h
 #include "apps/measure/claims/sequence_model.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 //   x = sqrt(d_model) embedding[ids] + positions;   logits = generator(encoder(x, mask))
 // With a causal mask it is a language model, with the mask that allows everything an encoder. The mask, the positions
 // and every part of a layer can be chosen, so that each claim changes exactly one thing.
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "core/mask.h"

@@ -1,6 +1,4 @@
 // Chapter 9. The table of claims, a row for each, and how verdicts are named and found.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/measure/claims/measures.h"
 
 namespace orrery::claims {

@@ -1,6 +1,4 @@
 // Chapter 9. Short trainings: a step is forward, loss, backward, clipping and Adam.
-//
-// Serves: optim/adam.h
 #include "apps/measure/claims/training.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Chapter 9. Short trainings for experiments: a task, a model, a few hundred steps, an exam.
 //
 // Each training is repeated with three seeds. The seed decides the first weights, the data and the dropout.
-// Serves: optim/adam.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. The doctor's own checks.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/measure/doctor/checks.h"
 
 #include <unistd.h>

@@ -1,6 +1,4 @@
 // Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/findings.h).
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

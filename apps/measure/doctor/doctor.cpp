@@ -3,7 +3,6 @@
 //   orrery doctor
 //   orrery doctor --threads 2 --json doctor.json
 // One line for each finding, and what to do about it. A training prints the harmful ones that need no measuring.
-// Serves: apps/tasks/toy/toy.cpp
 #include <unistd.h>
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. How `orrery doctor` shows its findings.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <ostream>

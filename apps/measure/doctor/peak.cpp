@@ -2,7 +2,6 @@
 //
 // Twelve registers are changed in turn, since a result is ready only after four or five cycles, and two instructions
 // begin in each cycle. All registers hold zeros.
-// Serves: core/machine/parallel.h
 #include "apps/measure/doctor/peak.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // No product can be faster, so this is what products are measured by. It is measured, since a CPU's clock depends on
 // its temperature, on its other cores and on the instructions themselves, and a virtual machine does not tell it.
-// Serves: core/machine/parallel.h
 #pragma once
 
 #include "apps/program/machine.h"

@@ -1,6 +1,4 @@
 // Chapter 9. Writes the data of the attention page as JSON, and the page around them.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/attention/attention_page.h"
 
 #include <cmath>

@@ -2,7 +2,6 @@
 // head a heatmap, with its tokens on both axes.
 //
 // The weights are those of the model's own forward pass. The page holds each as a whole number of ten-thousandths.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Charts: from data to places on the page.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/figure/chart.h"
 
 #include <algorithm>

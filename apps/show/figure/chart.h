@@ -1,7 +1,6 @@
 // Chapter 9. A chart: curves in a frame with ticks.
 //
 // The axes say where numbers stand on the page; everything else is drawn with Svg, at `place(x, y)`.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery figure`: draws the pictures of the README and of the book as SVG.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include <iostream>
 #include <map>
 #include <memory>

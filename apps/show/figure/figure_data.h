@@ -1,6 +1,4 @@
 // Chapter 9. Reading the numbers of a picture: JSON whose shape is wrong becomes one clear error.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. Drawing the pictures.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/figure/figures.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
 // gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures with
 // the one in `apps/book/figures/`; diagrams without numbers are only kept there.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <map>

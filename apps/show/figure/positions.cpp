@@ -1,6 +1,4 @@
 // Chapter 9. The picture of the positional encodings: a row for each position, a column for each of its numbers.
-//
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "apps/show/figure/figures.h"

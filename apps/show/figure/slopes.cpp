@@ -2,7 +2,6 @@
 //
 // The errors are those of f(x) = 1 / x at x = 1.7. It is made of one addition and one division, which IEEE 754 rounds
 // alike on every CPU, and x + h is exact for the steps here. So the noise in the picture is the same everywhere.
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <limits>
 

@@ -1,6 +1,4 @@
 // Chapter 9. SVG: shapes as elements, numbers with at most two decimals, texts escaped.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/figure/svg.h"
 
 #include <array>

@@ -2,7 +2,6 @@
 //
 // A picture has a width and a height in pixels, x to the right and y down. Colours are named by what they are for, and
 // the style sheet inside the picture says what each name means on a light and on a dark page.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

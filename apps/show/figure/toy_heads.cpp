@@ -1,6 +1,4 @@
 // Chapter 9. The picture of every head of a trained toy: one small map for each, attention by attention.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include <algorithm>
 #include <cmath>
 

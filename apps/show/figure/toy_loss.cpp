@@ -1,6 +1,4 @@
 // Chapter 9. The picture of a training: its loss and its accuracy, step by step.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include <algorithm>
 #include <cmath>
 

@@ -2,7 +2,6 @@
 //
 // Both are computed: schedules from optim/schedule.h, and the ways through the valley in double, by each optimiser's
 // formula on two numbers.
-// Serves: apps/tasks/toy/toy.cpp
 #include <array>
 #include <cmath>
 #include <functional>

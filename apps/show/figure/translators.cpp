@@ -1,6 +1,4 @@
 // Chapter 9. The picture of three translators: attention, convolution and recurrence learn from the same sentences.
-//
-// Serves: nn/models/transformer.h
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,4 @@
 // Chapter 9. Shortening, counting and printing what a file holds.
-//
-// Serves: nn/files/files.h
 #include "apps/show/inspect/file_report.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Chapter 9. What `orrery inspect` says of a file: its tensors, its metadata, and how far its training is.
 //
 // The file may come from anybody, so all of its text is made harmless and shortened before it is shown.
-// Serves: nn/files/files.h
 #pragma once
 
 #include <optional>

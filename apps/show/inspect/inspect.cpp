@@ -4,7 +4,6 @@
 //   orrery inspect shakespeare.safetensors.resume
 //   orrery inspect model.safetensors.index.json
 // Every byte is read, once. Files of other programs are read too, with all dtypes of the format.
-// Serves: nn/files/files.h
 #include <iostream>
 #include <memory>
 

@@ -1,6 +1,4 @@
 // Chapter 9. Drawing the curves of trainings.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/report/curves.h"
 
 #include <algorithm>

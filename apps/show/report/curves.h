@@ -1,6 +1,4 @@
 // Chapter 9. The curves of trainings: one chart for each number and each axis, all logs over each other.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

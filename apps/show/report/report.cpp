@@ -2,7 +2,6 @@
 //
 //   orrery report run.log --out report.html
 //   orrery report gru.log transformer.log --out comparison.html
-// Serves: apps/tasks/toy/toy.cpp
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,6 +1,4 @@
 // Chapter 9. The page of a report: its sections, each a table or charts.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/report/report_page.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. The report on trainings as one page for a browser, which needs no network and has no script.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

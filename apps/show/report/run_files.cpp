@@ -1,6 +1,4 @@
 // Chapter 9. Telling files apart by what they hold, whatever their names.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/report/run_files.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. What a training wrote, told apart: logs, models, and scores of translations.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

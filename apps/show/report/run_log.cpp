@@ -1,6 +1,4 @@
 // Chapter 9. Reading logs, line by line.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/show/report/run_log.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 // Each line is a JSON object (apps/training/training_log.h). A program that is killed may leave half a line; such lines
 // are counted and left out. A training that was resumed has several starts, each with seconds from 0: its time here is
 // the sum, without the steps that were made again.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. The steps of the paper's model, box by box.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/trace/explanations.h"
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 9. What each step of the paper's model means: its box in Figure 1, the names of its values, its equation.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

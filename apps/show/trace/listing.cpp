@@ -1,6 +1,4 @@
 // Chapter 9. The pass as text.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/trace/listing.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. The pass as text: two lines for each step.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 9. The tiny model, its weights, and one pass through it.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/trace/model_pass.h"
 
 #include <algorithm>

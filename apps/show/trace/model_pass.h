@@ -1,6 +1,4 @@
 // Chapter 9. One forward and one backward pass of a tiny model of the paper, recorded step by step.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. The page and its data.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/trace/page.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,4 @@
 // Chapter 9. The pass as one page for a browser, with everything in it: no network is needed.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

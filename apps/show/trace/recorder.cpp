@@ -1,6 +1,4 @@
 // Chapter 9. The recorder: each operation as a step with copies of its values.
-//
-// Serves: autograd/engine.cpp
 #include "apps/show/trace/recorder.h"
 
 namespace orrery {

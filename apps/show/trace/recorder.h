@@ -3,7 +3,6 @@
 // It watches the model that trainings use, through the library's own observer, and copies what goes in and what comes
 // out. An operation that reads a parameter belongs to the module that holds this parameter; any other operation belongs
 // to the module that computed its first input.
-// Serves: autograd/engine.cpp
 #pragma once
 
 #include <map>

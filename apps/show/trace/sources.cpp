@@ -1,6 +1,4 @@
 // Chapter 9. Looking up lines of the project's own sources.
-//
-// Serves: nn/models/transformer.h
 #include "apps/show/trace/sources.h"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Chapter 9. Lines of the project's own sources: where an operation or a layer is written, and its code.
 //
 // The lines are looked up in the files when they are shown, so that they are true after every change.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <string>

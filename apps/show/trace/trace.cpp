@@ -1,6 +1,4 @@
 // Chapter 9. `orrery trace`: one forward and backward pass of the paper's model, told step by step.
-//
-// Serves: nn/models/transformer.h
 #include <iostream>
 #include <memory>
 

@@ -1,6 +1,4 @@
 // Chapter 9. What `orrery lm` adds to the files of a training.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/checkpoint.h"
 
 #include <nlohmann/json.hpp>

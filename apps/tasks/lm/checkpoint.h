@@ -2,7 +2,6 @@
 //
 // The model's file says what its tokens are, and has their alphabet or vocabulary: `orrery lm sample --load FILE`. The
 // file of an unfinished training also has the names of the texts and their checksum.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <string>

@@ -5,7 +5,6 @@
 //   orrery lm eval --load shakespeare.safetensors
 //   orrery lm export --load shakespeare.safetensors --save for-transformers/
 //   orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/export.h"
 #include "apps/tasks/lm/saved.h"
 #include "apps/tasks/lm/train_command.h"

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery lm train --minutes M`: the table of models, the machine's speed, and the deadline.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/minutes.h"
 
 #include <algorithm>

@@ -9,7 +9,6 @@
 // optimal training beyond fixed training durations", arXiv 2405.18392). How many steps that part has is settled when it
 // begins, from the speed of the steps before it. So a wrong guess in the first seconds does no harm, and the training
 // is the same as one with that number of steps from the start.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. A saved model: load it with its tokens, then sample from it or evaluate it.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/saved.h"
 
 #include <unistd.h>

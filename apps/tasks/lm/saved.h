@@ -6,7 +6,6 @@
 //            exponential). A perplexity of 7 means that each token is as uncertain as a choice among 7 equally likely
 //            ones. Models with other tokens are compared by bits: the sum over all tokens, divided by ln 2 and by the
 //            number of characters, or of bytes.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery lm train`: a training from its first line to its last.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/train_command.h"
 
 #include <unistd.h>

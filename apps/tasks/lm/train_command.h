@@ -1,6 +1,4 @@
 // Chapter 9. `orrery lm train`: trains a GPT on a text.
-//
-// Serves: nn/models/gpt.h
 #pragma once
 
 namespace CLI {

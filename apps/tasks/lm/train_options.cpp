@@ -1,6 +1,4 @@
 // Chapter 9. The options of `orrery lm train`.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/train_options.h"
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,4 @@
 // Chapter 9. The options of `orrery lm train`: which text, which model, and how it is trained.
-//
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 9. Training a GPT on a text: its recipe, its blocks, its loss, and its evaluations.
-//
-// Serves: nn/models/gpt.h
 #include "apps/tasks/lm/training.h"
 
 #include <algorithm>

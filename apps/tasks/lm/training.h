@@ -13,7 +13,6 @@
 //             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
 //             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
 // What both gain: apps/measure/bench/README.md.
-// Serves: nn/models/gpt.h
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,4 @@
 // Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/tasks/toy/attention_map.h"
 
 #include <algorithm>

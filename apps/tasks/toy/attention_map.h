@@ -1,7 +1,6 @@
 // Chapter 9. A picture of attention weights in the terminal.
 //
 // Rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that query.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <ostream>

@@ -1,6 +1,4 @@
 // Chapter 0. Means over the steps of a training, and the two losses they lie between.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/tasks/toy/loss_curve.h"
 
 #include <algorithm>

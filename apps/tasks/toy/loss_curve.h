@@ -1,6 +1,4 @@
 // Chapter 0. What the steps of a training did, as numbers to draw.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include "apps/show/figure/figures.h"

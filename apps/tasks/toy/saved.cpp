@@ -1,6 +1,4 @@
 // Chapter 0. A saved toy: write it, rebuild it from its file, answer with it.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/tasks/toy/saved.h"
 
 #include <unistd.h>

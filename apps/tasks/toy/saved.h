@@ -2,7 +2,6 @@
 //
 //   $ echo headache | orrery toy --load reverse.safetensors
 //   e h c a d a e h
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

@@ -1,6 +1,4 @@
 // Chapter 0. The toy tasks: drawing sequences, answering them, and converting them to text and back.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/tasks/toy/task.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 //   reverse   b a d c  ->  c d a b        copy   b a d c  ->  b a d c        sort   b a d c  ->  a b c d
 // Whether a sequence is held out depends on its content: those whose hash is a multiple of 8 are never trained on. So
 // the final exam shows that the model has learned the rule instead of memorising sequences.
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <string>

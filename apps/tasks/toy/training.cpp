@@ -1,6 +1,4 @@
 // Chapter 0. Training and examining the toy: draw a batch, compute its loss, examine the model.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #include "apps/tasks/toy/training.h"
 
 #include <algorithm>

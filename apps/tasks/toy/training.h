@@ -1,6 +1,4 @@
 // Chapter 0. Training and examining the toy: its recipe, its batches and its exam.
-//
-// Serves: apps/tasks/toy/toy.cpp
 #pragma once
 
 #include <cmath>

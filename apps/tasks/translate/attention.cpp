@@ -1,6 +1,4 @@
 // Chapter 9. Attention weights of a pair, with its tokens.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/attention.h"
 
 #include "core/error.h"

@@ -2,7 +2,6 @@
 //
 // The translation is found by beam search. Then the whole pair goes through the model once, as in training, and the
 // attention weights of this pass are kept.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <span>

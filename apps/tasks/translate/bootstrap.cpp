@@ -1,6 +1,4 @@
 // Chapter 9. Paired bootstrap: scores on samples of the lines, their spread, and the p-value.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/bootstrap.h"
 
 #include <algorithm>

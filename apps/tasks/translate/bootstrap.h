@@ -8,7 +8,6 @@
 // good? Let d_s be |score of the system - score of the baseline| on sample s of n, and d the same on the whole test
 // set:
 //   p = (1 + how many d_s - mean(d_s) exceed d) / (1 + n)
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. Reading the text of a translator's training.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/data.h"
 
 #include "core/error.h"

@@ -1,6 +1,4 @@
 // Chapter 9. The text of a translator's training: files of sentence pairs as tokens.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <functional>

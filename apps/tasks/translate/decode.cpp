@@ -1,6 +1,4 @@
 // Chapter 9. Lines to token ids, sorted into batches, and back to lines.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/decode.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // A batch is a rectangle, so a short sentence beside a long one costs as much as the long one. So the sentences are
 // sorted by length, cut into batches, translated by beam search (nn/generate/beam_search.h), and put back in order.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <functional>

@@ -1,6 +1,4 @@
 // Chapter 9. Reads lines, writes one translation for each, and says how fast it was and which lines it left out.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/decode_command.h"
 
 #include <fcntl.h>

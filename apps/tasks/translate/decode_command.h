@@ -1,6 +1,4 @@
 // Chapter 9. `orrery translate decode`: translates lines with a saved model.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 namespace CLI {

@@ -1,6 +1,4 @@
 // Chapter 9. The three models as translators, read from their files, and greedy translations by any of them.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/model.h"
 
 #include <algorithm>

@@ -2,7 +2,6 @@
 //
 // The Transformer is one. Two that it replaced are trained and compared on the same data: a recurrent one, GRUs with
 // attention, and a convolutional one (nn/models/recurrent_translator.h, nn/models/convolutional_translator.h).
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 9. Recipes of translators: presets, their models, and how they are kept as JSON.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/recipe.h"
 
 #include "core/error.h"

@@ -7,7 +7,6 @@
 // The recurrent and the convolutional model are of similar size, so that they can be compared with it: with Multi30k's
 // vocabulary they have 2.16 and 2.31 million parameters. Their presets are `published` with a lower rate, stronger
 // clipping and `keep_last` off.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <memory>

@@ -1,6 +1,4 @@
 // Chapter 9. Writing and reading the files of a translator.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/saved.h"
 
 #include <algorithm>

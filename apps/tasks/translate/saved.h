@@ -4,7 +4,6 @@
 //   FILE.resume   the state of an unfinished training (apps/training/training_files.h); as metadata the vocabulary, the
 //                 recipe, the options, and the names and checksums of the text files
 // A translator is used from FILE alone: `load_translator` returns all that decoding needs.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include "apps/training/training_files.h"

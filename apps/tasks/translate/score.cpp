@@ -1,7 +1,6 @@
 // Chapter 9. Counting n-grams that match, and the formulas of BLEU and chrF.
 //
 // The formulas are evaluated in the order in which sacreBLEU does it, so that the results agree to the last digits.
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/score.h"
 
 #include <algorithm>

@@ -18,7 +18,6 @@
 // Of several references, each line counts that with the highest score.
 //
 // The counts of a corpus are the sums over its lines. bootstrap.h makes use of that.
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <array>

@@ -1,6 +1,4 @@
 // Chapter 9. Reads the files, counts, and prints what multi-bleu.perl and sacreBLEU would print.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/score_command.h"
 
 #include <algorithm>

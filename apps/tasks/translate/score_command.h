@@ -1,6 +1,4 @@
 // Chapter 9. `orrery translate score`: how close a translation is to its references.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 namespace CLI {

@@ -1,6 +1,4 @@
 // Chapter 9. Training a translator: batches and losses.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/task.h"
 
 #include "apps/program/stopwatch.h"

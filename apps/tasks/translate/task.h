@@ -5,8 +5,6 @@
 //   TranslationTask task(recipe, data);
 //   Trainer trainer(task, task.recipe(), task.model().d_model());
 // The rest is the loop of apps/training/trainer.h; apps/book/ch9/translator.cpp is a whole program.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <cmath>

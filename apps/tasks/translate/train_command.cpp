@@ -1,6 +1,4 @@
 // Chapter 9. `orrery translate train`: a training from its first line to its last.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/train_command.h"
 
 #include <unistd.h>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery translate train`: trains a translator on two files of sentences.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 namespace CLI {

@@ -1,6 +1,4 @@
 // Chapter 9. The options of `orrery translate train`, and what they must fulfil together.
-//
-// Serves: nn/models/transformer.h
 #include "apps/tasks/translate/train_options.h"
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. The options of `orrery translate train`: which model, which text, and how it is trained.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,4 @@
 // Chapter 9. `orrery translate`: its sub-commands train, decode and score.
-//
-// Serves: nn/models/transformer.h
 #include "apps/program/command.h"
 #include "apps/tasks/translate/decode_command.h"
 #include "apps/tasks/translate/score_command.h"

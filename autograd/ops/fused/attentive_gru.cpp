@@ -16,7 +16,6 @@
 // The gradients of the matrices are one product each over all positions.
 // Memory: 4 H + A + S numbers for each position of each row, beside the results; u_tj is computed again.
 // Shapes: gates a [B, T, 3 H], s0 [B, H], keys [B, S, A], memory m [B, S, M]; parameters: AttentiveGruParameters.
-// Serves: nn/models/encoder.h
 #include "autograd/ops/fused/attentive_gru.h"
 
 #include "autograd/apply.h"

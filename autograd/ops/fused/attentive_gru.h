@@ -1,6 +1,4 @@
 // Chapter 8. A gated recurrent unit that attends to a memory before each step.
-//
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -14,7 +14,6 @@
 // Beyond the padding length of a row, the state stays as it is, and all derivatives there are 0.
 // Memory: r_t, z_t, b_n and n_t, four numbers for each number of the result; backward overwrites them with db_t.
 // Shapes: gates a [B, T, 3 H], h0 [B, H], W [3 H, H], b [3 H], states [B, T, H].
-// Serves: nn/models/encoder.h
 #include "autograd/ops/fused/gru.h"
 
 #include "autograd/apply.h"

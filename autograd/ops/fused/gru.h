@@ -1,6 +1,4 @@
 // Chapter 8. A gated recurrent unit over all positions of a sequence.
-//
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "autograd/variable.h"

@@ -1,7 +1,6 @@
 // Chapter 8. One step of a gated recurrent unit for one row of the batch, forward and backward.
 //
 // A row of gates has three parts of H numbers each, in PyTorch's order r, z, n. Formulas: autograd/ops/fused/gru.cpp.
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "core/kernels/elementwise.h"

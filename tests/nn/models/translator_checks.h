@@ -1,6 +1,4 @@
 // Chapter 7. What holds for every model that translates, and two short sentences to try it on.
-//
-// Serves: nn/models/transformer.h
 #pragma once
 
 #include <doctest/doctest.h>

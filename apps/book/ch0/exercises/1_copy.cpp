@@ -6,7 +6,6 @@
 // mark 2. The decoder reads the target without its last token. At each place it should say the token that comes next
 // in the target.
 // Grade it:  apps/run exercise 0.1
-// Serves: apps/book/ch0/reverse.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

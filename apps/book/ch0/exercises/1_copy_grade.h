@@ -1,6 +1,4 @@
 // Chapter 0. Grades exercise 0.1.
-//
-// Serves: apps/book/ch0/reverse.cpp
 
 void grade(Grader& g) {
   const Tensor source = Tensor::of<i32>({2, 3}, {5, 6, 7, 9, 9, 4});

@@ -6,7 +6,6 @@
 // matter: nobody reads it. If there are no answers, return 0.
 // Element (i, j) of a tensor x is x(i, j), a double.
 // Grade it:  apps/run exercise 0.2
-// Serves: apps/book/ch0/reverse.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

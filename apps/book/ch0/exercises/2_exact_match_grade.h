@@ -1,6 +1,4 @@
 // Chapter 0. Grades exercise 0.2.
-//
-// Serves: apps/book/ch0/reverse.cpp
 
 void grade(Grader& g) {
   const Tensor wanted = Tensor::of<i32>({4, 4}, {5, 6, 7, 2, 5, 6, 2, 0, 8, 8, 8, 2, 4, 2, 0, 0});

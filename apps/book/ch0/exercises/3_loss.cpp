@@ -5,7 +5,6 @@
 // Scores may be large: e^1000 is more than a double can hold. What happens to the probabilities if the same number is
 // subtracted from all scores?
 // Grade it:  apps/run exercise 0.3
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <cmath>
 #include <vector>

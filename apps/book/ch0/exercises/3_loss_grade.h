@@ -1,6 +1,4 @@
 // Chapter 0. Grades exercise 0.3.
-//
-// Serves: apps/book/ch0/reverse.cpp
 
 void grade(Grader& g) {
   const double total = std::exp(2.0) + std::exp(1.0) + 1;

@@ -7,7 +7,6 @@
 // again, until the end mark 2 has been said or `most` tokens have been written. Return the answer without the begin
 // mark and without the end mark. This is called greedy decoding.
 // Grade it:  apps/run exercise 0.4
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <functional>
 #include <vector>

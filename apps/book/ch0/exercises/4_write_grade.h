@@ -1,6 +1,4 @@
 // Chapter 0. Grades exercise 0.4.
-//
-// Serves: apps/book/ch0/reverse.cpp
 
 // A model that writes the tokens of `answer` and the end mark, and that fails if it is asked forever.
 NextScores one_that_writes(const std::vector<i32>& answer) {

@@ -8,7 +8,6 @@
 // Return the loss (the mean of -ln p over the labels that count) and the accuracy (the fraction of them that is said
 // right; for the first model, its expectation). If no label counts, both are 0.
 // Grade it:  apps/run exercise 0.5
-// Serves: apps/book/ch0/reverse.cpp
 #include <algorithm>
 #include <cmath>
 #include <map>

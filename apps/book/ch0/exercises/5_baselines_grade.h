@@ -1,6 +1,4 @@
 // Chapter 0. Grades exercise 0.5.
-//
-// Serves: apps/book/ch0/reverse.cpp
 
 // Loss and accuracy side by side.
 Tensor both(const Baseline& baseline) { return Tensor::of<double>({2}, {baseline.loss, baseline.accuracy}); }

@@ -5,7 +5,6 @@
 // A negative index counts from the end, as in NumPy: -1 is the last one. A scalar has the shape [], the index (), and
 // one element, number 0.
 // Grade it:  apps/run exercise 1.1
-// Serves: apps/book/ch1/tensors.cpp
 #include <vector>
 
 #include "core/tensor_ops.h"

@@ -1,6 +1,4 @@
 // Chapter 1. Grades exercise 1.1.
-//
-// Serves: apps/book/ch1/tensors.cpp
 
 void grade(Grader& g) {
   const auto number = [](const std::vector<i64>& shape, const std::vector<i64>& index) {

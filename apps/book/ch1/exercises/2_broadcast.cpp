@@ -5,7 +5,6 @@
 // is the result.
 // Where two sizes do not fit, call fail("my_broadcast", "why"), which throws.
 // Grade it:  apps/run exercise 1.2
-// Serves: apps/book/ch1/tensors.cpp
 #include <algorithm>
 #include <vector>
 

@@ -1,6 +1,4 @@
 // Chapter 1. Grades exercise 1.2.
-//
-// Serves: apps/book/ch1/tensors.cpp
 
 void grade(Grader& g) {
   const auto gives = [&](const std::string& question, const std::vector<i64>& a, const std::vector<i64>& b,

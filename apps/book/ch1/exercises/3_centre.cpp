@@ -3,7 +3,6 @@
 // Bring every column of a matrix x, [m, n], to mean 0 with one subtraction, then every row. No loops: mean(x, {axis})
 // reduces an axis, mean(x, {axis}, true) keeps it with size 1, and x - y broadcasts.
 // Grade it:  apps/run exercise 1.3
-// Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,6 +1,4 @@
 // Chapter 1. Grades exercise 1.3.
-//
-// Serves: apps/book/ch1/tensors.cpp
 
 void grade(Grader& g) {
   const Tensor x = Tensor::of<double>({2, 3}, {1, 2, 6, 5, 4, 12});

@@ -7,7 +7,6 @@
 // shape().plus(n) is a shape with one more axis. x.reshape({-1, n}), x.data<i32>(), x.set(i, value), which writes
 // element number i, and matmul(a, b) help.
 // Grade it:  apps/run exercise 1.4
-// Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,6 +1,4 @@
 // Chapter 1. Grades exercise 1.4.
-//
-// Serves: apps/book/ch1/tensors.cpp
 
 void grade(Grader& g) {
   const Tensor ids = Tensor::of<i32>({3}, {2, 0, 3});

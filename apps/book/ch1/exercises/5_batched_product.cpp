@@ -5,7 +5,6 @@
 // Element (b, i, j) of a tensor is read as x(b, i, j), and written as x(b, i, j) = 2.5 if x is not const. Inner sizes
 // that differ are an error: check(condition, "my_product", "why") throws unless the condition holds.
 // Grade it:  apps/run exercise 1.5
-// Serves: apps/book/ch1/tensors.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,6 +1,4 @@
 // Chapter 1. Grades exercise 1.5.
-//
-// Serves: apps/book/ch1/tensors.cpp
 
 void grade(Grader& g) {
   const Tensor left = Tensor::of<double>({2, 2, 3}, {1, 2, 3, 4, 5, 6, 1, 0, 0, 0, 0, 2});

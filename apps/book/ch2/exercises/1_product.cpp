@@ -3,7 +3,6 @@
 // The tape of chapter 2 (apps/book/ch2/scalar_tape.cpp) can add. Teach it y = a b and y = a / b: a new line holds
 // the value, and for each input its line and the slope dy/d(input).
 // Grade it:  apps/run exercise 2.1
-// Serves: apps/book/ch2/tape.cpp
 #include <vector>
 
 // One number on the tape: its value, and its slope with respect to each number that it was computed from.

@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.1.
-//
-// Serves: apps/book/ch2/tape.cpp
 
 void grade(Grader& g) {
   // f(a, b) at (a, b), differentiated in a (which = 0) or in b.

@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.2.
-//
-// Serves: apps/book/ch2/tape.cpp
 
 void grade(Grader& g) {
   Tape tape;

@@ -4,7 +4,6 @@
 // nodes say nothing about their age. Return the nodes that y leads back to, y among them, in an order in which
 // backward may visit them: each once, and each after every node that was computed from it.
 // Grade it:  apps/run exercise 2.3
-// Serves: autograd/engine.cpp
 #include <algorithm>
 #include <set>
 #include <vector>

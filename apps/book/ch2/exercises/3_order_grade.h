@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.3.
-//
-// Serves: autograd/engine.cpp
 
 void grade(Grader& g) {
   // What is wrong with an order; "" if nothing is.

@@ -4,7 +4,6 @@
 // gradients of the loss with respect to the sine and to the cosine. An output that nothing was computed from has no
 // gradient: its dy[i].defined() is false.
 // Grade it:  apps/run exercise 2.4
-// Serves: autograd/apply.h
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

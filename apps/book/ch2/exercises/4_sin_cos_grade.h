@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.4.
-//
-// Serves: autograd/apply.h
 
 void grade(Grader& g) {
   const double quarter = std::acos(-1.0) / 4;  // sin and cos are both sqrt(1/2) there

@@ -5,7 +5,6 @@
 // contents are arbitrary. Otherwise it holds what others gave. copy_into(buffer, g) and add_in_place(buffer, g) are in
 // core/tensor_ops.h.
 // Grade it:  apps/run exercise 2.5
-// Serves: autograd/node.h
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

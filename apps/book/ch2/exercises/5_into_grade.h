@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.5.
-//
-// Serves: autograd/node.h
 
 void grade(Grader& g) {
   const auto gradient = [](Variable (*f)(const Variable&)) {

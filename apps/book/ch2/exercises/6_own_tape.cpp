@@ -7,7 +7,6 @@
 //   computed from. It changes nothing, so it may be asked again, and for another y.
 // Decide what a line holds besides its value, record it, and write the walk. A tape may be a million lines long.
 // Grade it:  apps/run exercise 2.6
-// Serves: apps/book/ch2/tape.cpp
 #include <cmath>
 #include <vector>
 

@@ -1,6 +1,4 @@
 // Chapter 2. Grades exercise 2.6.
-//
-// Serves: apps/book/ch2/tape.cpp
 
 using orrery::i64;
 using orrery::Tensor;

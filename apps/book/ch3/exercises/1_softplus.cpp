@@ -2,7 +2,6 @@
 //
 // y = ln(1 + e^x), a relu without a kink. Write its derivative as a function of x.
 // Grade it:  apps/run exercise 3.1
-// Serves: apps/book/ch3/my_op.cpp
 #include <cmath>
 
 #include "autograd/elementwise.h"

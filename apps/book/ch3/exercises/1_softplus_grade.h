@@ -1,6 +1,4 @@
 // Chapter 3. Grades exercise 3.1.
-//
-// Serves: apps/book/ch3/my_op.cpp
 
 void grade(Grader& g) {
   const Variable x = parameter(Tensor::of<double>({3}, {std::log(3.0), 0, -std::log(3.0)}));

@@ -3,7 +3,6 @@
 // The slope of f at x from four values of f: at x - 2h, x - h, x + h and x + 2h, such that the error falls with h^4.
 // For a polynomial of degree 4 there is then no error but rounding.
 // Grade it:  apps/run exercise 3.2
-// Serves: autograd/check/proof.h
 #include <functional>
 
 double my_slope(const std::function<double(double)>& f, double x, double h) {

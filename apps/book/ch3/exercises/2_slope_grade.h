@@ -1,6 +1,4 @@
 // Chapter 3. Grades exercise 3.2.
-//
-// Serves: autograd/check/proof.h
 
 void grade(Grader& g) {
   const auto power = [](int n) {

@@ -3,7 +3,6 @@
 // y = a s(b) with s(b) = 1 / (1 + e^{-b}): b says how much of a passes. forward saves s and y. Write backward: what
 // da and db are, given dy. s' = s (1 - s). The engine sums a gradient down where a or b was broadcast.
 // Grade it:  apps/run exercise 3.3
-// Serves: apps/book/ch3/my_op.cpp
 #include "autograd/elementwise.h"
 #include "core/tensor_ops.h"
 

@@ -1,6 +1,4 @@
 // Chapter 3. Grades exercise 3.3.
-//
-// Serves: apps/book/ch3/my_op.cpp
 
 void grade(Grader& g) {
   // a = 8 and s(b) = 3/4: y = 6.

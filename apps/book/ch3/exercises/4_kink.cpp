@@ -5,7 +5,6 @@
 // wherever you like; near x its slopes are at most 1e4 in size. A kink changes the slope by at least 1e-4, and kinks
 // that are not at x are at least 1e-2 away.
 // Grade it:  apps/run exercise 3.4
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>
 

@@ -1,6 +1,4 @@
 // Chapter 3. Grades exercise 3.4.
-//
-// Serves: autograd/check/proof.h
 
 void grade(Grader& g) {
   const auto ask = [&](const std::string& question, const Function& f, double x, bool kink, const std::string& hint) {

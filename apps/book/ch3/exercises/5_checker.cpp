@@ -5,7 +5,6 @@
 // backward that is right only for some dy, and one that gives NaN.
 // orrery::Rng rng(1) makes random numbers: rng.normal() is the next one, from a normal distribution.
 // Grade it:  apps/run exercise 3.5
-// Serves: autograd/check/proof.h
 #include <cmath>
 #include <functional>
 #include <vector>

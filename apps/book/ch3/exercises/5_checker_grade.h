@@ -1,6 +1,4 @@
 // Chapter 3. Grades exercise 3.5.
-//
-// Serves: autograd/check/proof.h
 
 // x - mean(x).
 Numbers less_mean(const Numbers& x) {

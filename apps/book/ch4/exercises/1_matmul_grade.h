@@ -1,6 +1,4 @@
 // Chapter 4. Grades exercise 4.1.
-//
-// Serves: apps/book/ch4/four_derivatives.cpp
 
 // The gradient of input number `which` for a = [[1, 2], [3, 4]], b = [[1, 1], [0, 2]], dy = [[1, -2], [0, 1]].
 Tensor gradient_of(size_t which) {

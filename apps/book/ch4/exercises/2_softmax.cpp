@@ -4,7 +4,6 @@
 // the loss with respect to y, to dx. You have the saved output y. Products are in core/tensor_ops.h, sums in
 // core/kernels/reduce.h: sum(x, {-1}, true) adds up each row and keeps the axis, with size 1.
 // Grade it:  apps/run exercise 4.2
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

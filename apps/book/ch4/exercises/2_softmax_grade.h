@@ -1,6 +1,4 @@
 // Chapter 4. Grades exercise 4.2.
-//
-// Serves: apps/book/ch4/four_derivatives.cpp
 
 void grade(Grader& g) {
   const Tensor x = Tensor::of<double>({1, 3}, {0, std::log(2.0), std::log(5.0)});

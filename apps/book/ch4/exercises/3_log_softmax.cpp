@@ -4,7 +4,6 @@
 // -1000 in the same row, where e^x is infinite or 0; then the backward, from dy to dx, with the saved output y.
 // max(x, {-1}, true) is the largest number of each row, with the axis kept; exp_of and log_of work element by element.
 // Grade it:  apps/run exercise 4.3
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

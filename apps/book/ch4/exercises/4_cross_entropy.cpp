@@ -5,7 +5,6 @@
 // logits [rows, K]. You have the saved probabilities p [rows, K], the targets, and `counted`, the number of rows that
 // count. If none counts, the loss is 0, and so is dx.
 // Grade it:  apps/run exercise 4.4
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

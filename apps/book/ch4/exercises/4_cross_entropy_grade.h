@@ -1,6 +1,4 @@
 // Chapter 4. Grades exercise 4.4.
-//
-// Serves: apps/book/ch4/four_derivatives.cpp
 
 // The gradient of factor * loss for rows of logits (0, log 2, log 5).
 Tensor gradient_for(const std::vector<i64>& targets, double factor) {

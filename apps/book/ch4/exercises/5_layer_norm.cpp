@@ -4,7 +4,6 @@
 // The forward is given. Write the backward: from dy to dx. You have the saved x^ and r, of shapes [..., n] and
 // [..., 1]. mean(x, {-1}, true) is the mean of each row, with the axis kept.
 // Grade it:  apps/run exercise 4.5
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

@@ -1,6 +1,4 @@
 // Chapter 4. Grades exercise 4.5.
-//
-// Serves: apps/book/ch4/four_derivatives.cpp
 
 void grade(Grader& g) {
   g.equal(

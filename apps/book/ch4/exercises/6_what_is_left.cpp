@@ -3,7 +3,6 @@
 // For a row x, with x^ and r as in the text, no weight and dy = dL/dy: without eps the sum of dx_i x^_i is exactly 0.
 // With eps it is not. Return this sum as a formula of dy, x^, r and eps, without computing dx.
 // Grade it:  apps/run exercise 4.6
-// Serves: apps/book/ch4/four_derivatives.cpp
 #include "core/tensor_ops.h"
 
 using namespace orrery;

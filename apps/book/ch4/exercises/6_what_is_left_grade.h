@@ -1,6 +1,4 @@
 // Chapter 4. Grades exercise 4.6.
-//
-// Serves: apps/book/ch4/four_derivatives.cpp
 
 // The student's sum relative to that of backward's dx.
 double fraction_of_sum(const Tensor& x, double eps) {

@@ -7,7 +7,6 @@
 //
 // Steps are counted from 1. std::pow and std::min are at hand.
 // Grade it:  apps/run exercise 5.1
-// Serves: apps/book/ch5/train.cpp
 #include <algorithm>
 #include <cmath>
 

@@ -1,6 +1,4 @@
 // Chapter 5. Grades exercise 5.1.
-//
-// Serves: apps/book/ch5/train.cpp
 
 void grade(Grader& g) {
   const auto is = [&](const char* question, i64 step, double expected, const char* hint) {

@@ -4,7 +4,6 @@
 // the variance of the weights is 2 / (fan_in + fan_out). relu_bound: here x = relu(z), z and -z are equally likely, and
 // the mean square of y is to be that of z; fan_in is how many x each y adds up.
 // Grade it:  apps/run exercise 5.2
-// Serves: apps/book/ch5/my_layer.cpp
 #include <cmath>
 
 #include "core/tensor_ops.h"

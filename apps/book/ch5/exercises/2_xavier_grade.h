@@ -1,6 +1,4 @@
 // Chapter 5. Grades exercise 5.2.
-//
-// Serves: apps/book/ch5/my_layer.cpp
 
 double mean_square(const Tensor& x) { return dot(x, x) / static_cast<double>(x.count()); }
 

@@ -5,7 +5,6 @@
 // gradient by max_norm / norm; otherwise change nothing. Return the norm before clipping. An undefined gradient
 // (defined() is false) is skipped. sum_of_squares(x) and scale_in_place(x, factor) are at hand.
 // Grade it:  apps/run exercise 5.4
-// Serves: apps/book/ch5/train.cpp
 #include <cmath>
 #include <vector>
 

@@ -1,6 +1,4 @@
 // Chapter 5. Grades exercise 5.4.
-//
-// Serves: apps/book/ch5/train.cpp
 
 void grade(Grader& g) {
   const auto gradients = [] {

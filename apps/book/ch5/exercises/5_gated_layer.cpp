@@ -4,7 +4,6 @@
 // silu(z) = z s(z), with the sigmoid s, is an operation of the library: autograd/ops/activation.h.
 // Write the call, and `visit`, which names each part as its member is named, in this order.
 // Grade it:  apps/run exercise 5.5
-// Serves: apps/book/ch5/my_layer.cpp
 #include "autograd/ops.h"
 #include "nn/nn.h"
 

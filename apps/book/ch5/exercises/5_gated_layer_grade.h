@@ -1,6 +1,4 @@
 // Chapter 5. Grades exercise 5.5.
-//
-// Serves: apps/book/ch5/my_layer.cpp
 
 void grade(Grader& g) {
   g.equal(

@@ -5,7 +5,6 @@
 // over all targets that are not padding. CrossEntropyOptions (autograd/ops/cross_entropy.h) has what you need.
 // Target number i of a part is targets.at(i), and there are targets.count() of them.
 // Grade it:  apps/run exercise 5.6
-// Serves: apps/book/ch5/train.cpp
 #include <vector>
 
 #include "autograd/ops.h"

@@ -1,6 +1,4 @@
 // Chapter 5. Grades exercise 5.6.
-//
-// Serves: apps/book/ch5/train.cpp
 
 // Parts with these targets, and random numbers for x.
 std::vector<Part> parts_of(const std::vector<std::vector<i32>>& targets) {

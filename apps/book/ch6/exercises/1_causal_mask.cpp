@@ -6,7 +6,6 @@
 //
 // With n = m this is the mask of training; with n = 1 that of a token appended to m - 1 earlier ones.
 // Grade it:  apps/run exercise 6.1
-// Serves: core/mask.h
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,6 +1,4 @@
 // Chapter 6. Grades exercise 6.1.
-//
-// Serves: core/mask.h
 
 void grade(Grader& g) {
   g.equal(

@@ -4,7 +4,6 @@
 //
 // PE(pos, 2i) = sin(pos / 10000^(2i / d_model)), PE(pos, 2i + 1) = cos(pos / 10000^(2i / d_model))
 // Grade it:  apps/run exercise 6.2
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -4,7 +4,6 @@
 // and the result [n, d_v]. Use differentiable operations (autograd/ops.h): matmul, softmax, the product of a Variable
 // and a number. Then its gradient comes for free.
 // Grade it:  apps/run exercise 6.3
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/ops.h"

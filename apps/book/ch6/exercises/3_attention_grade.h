@@ -1,6 +1,4 @@
 // Chapter 6. Grades exercise 6.3.
-//
-// Serves: autograd/ops/attention.cpp
 
 // For random queries and keys of 256 columns. Where V is the identity, the result is the weights.
 double largest_weight() {

@@ -8,7 +8,6 @@
 // x is f64, d even; x itself must stay as it is. (The program rotary.cpp pairs column i with column i + d / 2 instead.
 // Both are in use.)
 // Grade it:  apps/run exercise 6.4
-// Serves: nn/positions/positional_encoding.h
 #include <cmath>
 
 #include "core/tensor_ops.h"

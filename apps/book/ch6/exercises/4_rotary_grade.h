@@ -1,6 +1,4 @@
 // Chapter 6. Grades exercise 6.4.
-//
-// Serves: nn/positions/positional_encoding.h
 
 void grade(Grader& g) {
   Rng rng(6);

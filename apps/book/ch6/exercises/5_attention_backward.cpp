@@ -7,7 +7,6 @@
 // matmul(a, b, Trans::a) is a^T b, matmul(a, b, Trans::b) is a b^T; sum(x, {-1}, true) adds up each row and keeps the
 // axis, with size 1. Shapes: Q [n, d_k], K [m, d_k], V [m, d_v], O [n, d_v].
 // Grade it:  apps/run exercise 6.5
-// Serves: autograd/ops/attention.cpp
 #include <cmath>
 
 #include "autograd/apply.h"

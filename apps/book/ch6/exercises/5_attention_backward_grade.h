@@ -1,6 +1,4 @@
 // Chapter 6. Grades exercise 6.5.
-//
-// Serves: autograd/ops/attention.cpp
 
 void grade(Grader& g) {
   constexpr i64 n = 2, m = 3, d_k = 4, d_v = 5;

@@ -7,7 +7,6 @@
 // token, then `ignore` to the end of the row, so that padding does not count in the loss. In each row, the label at t
 // is the token that the model should write after it has read the input up to t.
 // Grade it:  apps/run exercise 7.1
-// Serves: nn/models/transformer.h
 #include "core/tensor_ops.h"
 #include "nn/nn.h"
 

@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.1.
-//
-// Serves: nn/models/transformer.h
 
 void grade(Grader& g) {
   constexpr i32 bos = 1, eos = 2, pad = 0, ignore = -1;

@@ -4,7 +4,6 @@
 // softmax(logits) and the smoothed target q: 1 - eps + eps / K at the label, eps / K at every other class. Write it
 // with differentiable operations (log_softmax, products, sum). Constants are made by constant(tensor).
 // Grade it:  apps/run exercise 7.2
-// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 

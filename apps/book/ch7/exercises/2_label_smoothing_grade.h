@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.2.
-//
-// Serves: autograd/ops/cross_entropy.cpp
 
 void grade(Grader& g) {
   const Tensor p = Tensor::of<double>({1, 5}, {0.7, 0.1, 0.1, 0.05, 0.05}), label = Tensor::of<i32>({1}, {0});

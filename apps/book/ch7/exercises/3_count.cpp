@@ -7,7 +7,6 @@
 // An attention has four maps from d_model to d_model: for Q, K, V and the output. The number of heads does not matter,
 // since h d_k = d_model.
 // Grade it:  apps/run exercise 7.3
-// Serves: nn/models/transformer.h
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.3.
-//
-// Serves: nn/models/transformer.h
 
 void grade(Grader& g) {
   g.equal(

@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.4.
-//
-// Serves: nn/generate/decoding.h
 
 void grade(Grader& g) {
   constexpr i32 bos = 1, no_token = -1;

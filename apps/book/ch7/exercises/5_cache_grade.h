@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.5.
-//
-// Serves: nn/generate/decoding.h
 
 void grade(Grader& g) {
   constexpr i64 T = 6, d_k = 4, d_v = 3;

@@ -10,7 +10,6 @@
 //
 // (The paper, section 6.1, used a beam of 4, and a length penalty that is left out here.)
 // Grade it:  apps/run exercise 7.6
-// Serves: nn/generate/decoding.h
 #include <algorithm>
 #include <functional>
 #include <vector>

@@ -1,6 +1,4 @@
 // Chapter 7. Grades exercise 7.6.
-//
-// Serves: nn/generate/decoding.h
 
 constexpr i32 eos = 0;
 

@@ -4,7 +4,6 @@
 // thread t. Return the whole sum, with the same bits for any number of threads. Threads must get about equal shares of
 // a long sum. No thread is started here: call `part` for one thread after another.
 // Grade it:  apps/run exercise 8.1
-// Serves: core/machine/parallel.h
 #include <algorithm>
 #include <functional>
 #include <vector>

@@ -1,6 +1,4 @@
 // Chapter 8. Grades exercise 8.1.
-//
-// Serves: core/machine/parallel.h
 
 struct Work {
   std::vector<int> added;   // how often each element was added

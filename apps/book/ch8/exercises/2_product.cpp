@@ -5,7 +5,6 @@
 // and are counted; c(i, j) is set with c.set(i, j, value). Sizes need not be multiples of a block. Reach at most one
 // read for two multiply-adds where all sizes are 24.
 // Grade it:  apps/run exercise 8.2
-// Serves: core/products/gemm.h
 #include <algorithm>
 
 #include "core/tensor_ops.h"

@@ -1,6 +1,4 @@
 // Chapter 8. Grades exercise 8.2.
-//
-// Serves: core/products/gemm.h
 
 void grade(Grader& g) {
   const auto run = [](i64 m, i64 n, i64 k, i64& reads) {

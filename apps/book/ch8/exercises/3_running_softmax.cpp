@@ -4,7 +4,6 @@
 // weighted by the softmax of their scores; 0 before the first. Keep three numbers, whatever the length: the struct has
 // room for three doubles and nothing else. Scores may be in the thousands, or -infinity for what a mask hides.
 // Grade it:  apps/run exercise 8.3
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <algorithm>
 #include <cmath>
 #include <limits>

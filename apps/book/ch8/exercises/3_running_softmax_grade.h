@@ -1,6 +1,4 @@
 // Chapter 8. Grades exercise 8.3.
-//
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 
 void grade(Grader& g) {
   const double hidden = -std::numeric_limits<double>::infinity(), ln2 = std::log(2.0);

@@ -5,7 +5,6 @@
 // time. No tensor of n x m numbers may be made in backward. slice(x, 0, begin, end) is a view of
 // rows, and slice_into(x, rows, 0, begin, false) writes rows.
 // Grade it:  apps/run exercise 8.4
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include <algorithm>
 #include <cmath>
 

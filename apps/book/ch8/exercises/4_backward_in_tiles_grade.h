@@ -1,6 +1,4 @@
 // Chapter 8. Grades exercise 8.4.
-//
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 
 void grade(Grader& g) {
   Rng rng(8);

@@ -5,7 +5,6 @@
 // each step the remainder moves to the right by one bit. The remainder begins as 32 ones. At the end, each of its bits
 // is flipped.
 // Grade it:  apps/run exercise 9.1
-// Serves: nn/files/files.h
 #include <string>
 
 #include "core/tensor_ops.h"

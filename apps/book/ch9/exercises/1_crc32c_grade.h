@@ -1,6 +1,4 @@
 // Chapter 9. Grades exercise 9.1.
-//
-// Serves: nn/files/files.h
 
 void grade(Grader& g) {
   const auto hex = [](u32 x) {

@@ -5,7 +5,6 @@
 // multiple of 8; then the numbers as they are in memory. An entry has dtype, shape and data_offsets, in this order; the
 // text shows such a header. Names need no escapes.
 // Grade it:  apps/run exercise 9.2
-// Serves: nn/files/files.h
 #include <map>
 #include <sstream>
 #include <string>

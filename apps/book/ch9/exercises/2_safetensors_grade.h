@@ -1,6 +1,4 @@
 // Chapter 9. Grades exercise 9.2.
-//
-// Serves: nn/files/files.h
 
 using Tensors = std::map<std::string, Tensor>;
 

@@ -4,7 +4,6 @@
 // new training, which must then make the same steps, to the bit. The first training goes on meanwhile: a state has
 // memory of its own. adam.state() and adam.load_state(tensors) are the optimiser's. full({1}, x, f64) holds one number.
 // Grade it:  apps/run exercise 9.3
-// Serves: nn/files/files.h
 #include <map>
 #include <string>
 

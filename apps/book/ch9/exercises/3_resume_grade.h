@@ -1,6 +1,4 @@
 // Chapter 9. Grades exercise 9.3.
-//
-// Serves: nn/files/files.h
 
 constexpr int before = 4, after = 4;  // steps, before the state is taken and after it is resumed
 

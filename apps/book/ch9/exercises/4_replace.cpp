@@ -5,7 +5,6 @@
 // other file may be left. After a power failure, a file that was not flushed holds any part of what was written to it,
 // and names that were changed since the directory was flushed are the old or the new ones.
 // Grade it:  apps/run exercise 9.4
-// Serves: nn/files/files.h
 #include <string>
 
 #include "core/tensor_ops.h"

@@ -1,6 +1,4 @@
 // Chapter 9. Grades exercise 9.4.
-//
-// Serves: nn/files/files.h
 
 struct Killed : std::runtime_error {
   Killed() : std::runtime_error("killed") {}

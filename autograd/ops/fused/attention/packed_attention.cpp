@@ -16,7 +16,6 @@
 // keys, autograd/ops/fused/attention/tiled_attention.h computes the same without storing P, which has B h n m numbers.
 // Speeds: apps/measure/bench/README.md.
 // Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include "autograd/ops/fused/attention/packed_attention.h"
 
 #include "autograd/ops/fused/attention/packed_heads.h"

@@ -1,6 +1,4 @@
 // Chapter 8. Attention of all heads at once, read from packed products and written back to one.
-//
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #pragma once
 
 #include "autograd/ops/attention.h"

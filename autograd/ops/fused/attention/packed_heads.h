@@ -6,7 +6,6 @@
 //   or  q [B, n, h d_k]  and  kv [B, m, h (d_k + d_v)]: all K, all V
 // and its O is columns of [B, n, h d_v]. Queries are processed in tiles, with transposed scores: one column per query
 // (autograd/ops/fused/attention/scores.h).
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #pragma once
 
 #include <cmath>

@@ -3,7 +3,6 @@
 // Softmax and its derivative (autograd/ops/softmax_rows.h) add up over the keys. Here the scores of one query stand
 // below one another, so each instruction works on the scores of several queries (16 in f32 with AVX-512) with one key,
 // and no sum runs across a register. Used by packed_attention.cpp and tiled_attention.cpp, which explain S, P, W and m.
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #pragma once
 
 #include <array>

@@ -4,7 +4,6 @@
 // backward pass, a task owns tiles of keys. With few heads, the tiles of a head are divided among several tasks, called
 // parts. Each part has its own dQ; they are added in order at the end, so that the bits depend on the shape alone.
 // Scores are stored transposed, one row per key (autograd/ops/fused/attention/scores.h).
-// Serves: autograd/ops/fused/attention/tiled_attention.h
 #include "autograd/ops/fused/attention/tiled_attention.h"
 
 #include <numeric>

@@ -10,7 +10,6 @@
 // cores share. The whole takes as long as the composed form and needs less memory (apps/measure/bench/README.md).
 // Shapes: x [..., d_model], W1 [d_ff, d_model], b1 [d_ff], W2 [d_out, d_ff], b2 [d_out], y [..., d_out]; biases may be
 // undefined.
-// Serves: nn/layers/feed_forward.h
 #include "autograd/ops/fused/linear/feed_forward.h"
 
 #include "autograd/apply.h"

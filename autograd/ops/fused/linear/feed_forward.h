@@ -1,6 +1,4 @@
 // Chapter 8. The feed-forward network with GELU as one operation.
-//
-// Serves: nn/layers/feed_forward.h
 #pragma once
 
 #include "autograd/variable.h"

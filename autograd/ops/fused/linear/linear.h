@@ -1,6 +1,4 @@
 // Chapter 8. The linear map of every layer, also with relu and dropout.
-//
-// Serves: autograd/ops/fused/linear/linear.cpp
 #pragma once
 
 #include "autograd/variable.h"

@@ -11,7 +11,6 @@
 // (core/products/unpacked_product.h); dz, which has K columns, would be too wide for that.
 // This saves the memory of the logits and of their gradient (apps/measure/bench/README.md).
 // Shapes: x [..., d], W [K, d], b [K] or undefined, targets i32 [...].
-// Serves: autograd/ops/cross_entropy.cpp
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"
 
 #include "autograd/apply.h"

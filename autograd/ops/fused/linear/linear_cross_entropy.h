@@ -1,6 +1,4 @@
 // Chapter 8. The head of a language model and its loss as one operation.
-//
-// Serves: autograd/ops/cross_entropy.cpp
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"

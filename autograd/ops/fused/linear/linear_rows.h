@@ -3,7 +3,6 @@
 //   y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile of y, on the thread that made it
 // Each tile of the product (core/products/gemm.h) starts as the bias and is finished when it is complete.
 // Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
-// Serves: autograd/ops/fused/linear/linear.cpp
 #pragma once
 
 #include "autograd/node.h"

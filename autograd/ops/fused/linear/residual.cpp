@@ -8,7 +8,6 @@
 // a row stays in the nearest cache, and backward draws the factors again. Only s is kept in memory
 // (apps/measure/bench/README.md).
 // Shapes: x, f, y [..., D]; weight, bias [D].
-// Serves: nn/models/encoder.h
 #include "autograd/ops/fused/linear/residual.h"
 
 #include "autograd/apply.h"

@@ -1,6 +1,4 @@
 // Chapter 8. The residual connection, also with the normalisation that follows it.
-//
-// Serves: nn/models/encoder.h
 #pragma once
 
 #include "autograd/ops/layer_norm.h"
