@@ -51,7 +51,8 @@ std::set<std::string> rooms() {
 }
 // These READMEs are also manuals of programs: they may be longer, and name files that a user has.
 bool is_manual(const std::string& folder) {
-  return folder == "apps/measure/bench" || folder == "apps/install" || folder == "apps/tasks/lm" || folder == "apps/tasks/translate";
+  return folder == "apps/measure/bench" || folder == "apps/install" || folder == "apps/tasks/lm" ||
+         folder == "apps/tasks/translate";
 }
 
 Words all_readmes() {

@@ -131,7 +131,8 @@ Words product_violations(const Sources& sources) {
   static const std::set<std::string> ways{"small_product.h", "thin_product.h", "unpacked_product.h", "blas.h"};
   Words found;
   for (const Source& source : sources) {
-    if (source.folder() == "core/products" || source.folder() == "apps/measure/bench" || source.layer() == "tests") continue;
+    if (source.folder() == "core/products" || source.folder() == "apps/measure/bench" || source.layer() == "tests")
+      continue;
     for (size_t i = 0; i < source.lines.size(); ++i) {
       constexpr std::string_view start = "#include \"core/products/";
       const std::string& line = source.lines[i];

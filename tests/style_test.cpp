@@ -116,9 +116,12 @@ Words state_of(const Sources& sources) {
 
 // Arithmetic in headers is compiled in each file that uses it, for that file alone: core/kernels/README.md says why.
 bool holds_kernels(const Source& source) {
-  static const std::set<std::string> folders{"core/kernels",        "core/products",
-                                              "autograd/ops",        "autograd/ops/fused",
-                                              "autograd/ops/fused/attention", "autograd/ops/fused/linear"};
+  static const std::set<std::string> folders{"core/kernels",
+                                             "core/products",
+                                             "autograd/ops",
+                                             "autograd/ops/fused",
+                                             "autograd/ops/fused/attention",
+                                             "autograd/ops/fused/linear"};
   static const std::set<std::string> files{"core/machine/math.h", "core/machine/vector.h"};
   return source.path.ends_with(".h") && (folders.contains(source.folder()) || files.contains(source.path));
 }

@@ -9,8 +9,8 @@
 #include <iomanip>
 #include <sstream>
 
-#include "apps/program/shipped_files.h"
 #include "apps/data/text_file.h"
+#include "apps/program/shipped_files.h"
 #include "core/error.h"
 #include "core/files/crc32c.h"
 #include "core/utf8.h"

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/tasks/lm/training.h"
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/tasks/translate/task.h"
 #include "core/files/json.h"

@@ -5,8 +5,8 @@
 
 #include "apps/tasks/lm/checkpoint.h"
 #include "apps/tasks/toy/training.h"
-#include "apps/training/training_files.h"
 #include "apps/tasks/translate/saved.h"
+#include "apps/training/training_files.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "tests/apps/training/line_task.h"

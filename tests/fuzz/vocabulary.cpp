@@ -3,8 +3,8 @@
 //
 // The input is a byte that chooses the kind of tokens, the JSON of a vocabulary, a zero byte, and text.
 #include "apps/data/vocabulary.h"
-#include "apps/data/tokenizer.h"
 #include "apps/data/text_file.h"
+#include "apps/data/tokenizer.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace orrery;

@@ -11,13 +11,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/tasks/lm/training.h"
 #include "apps/data/text_file.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
+#include "apps/tasks/translate/saved.h"
 #include "apps/training/training_files.h"
 #include "apps/training/training_log.h"
-#include "apps/tasks/translate/saved.h"
 #include "autograd/check/scheduling.h"
 #include "core/files/json.h"
 #include "nn/files/gpt_files.h"

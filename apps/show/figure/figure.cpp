@@ -3,11 +3,11 @@
 #include <map>
 #include <memory>
 
-#include "apps/show/figure/figures.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/shipped_files.h"
+#include "apps/show/figure/figures.h"
 #include "core/error.h"
 #include "core/files/file.h"
 

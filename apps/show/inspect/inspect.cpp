@@ -7,10 +7,10 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/show/inspect/file_report.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
+#include "apps/show/inspect/file_report.h"
 
 namespace orrery {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "apps/program/option_file.h"
 #include "apps/data/text_file.h"
+#include "apps/program/option_file.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/config_json.h"

@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/tasks/lm/saved.h"
+#include "apps/data/sentencepiece.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/data/sentencepiece.h"
+#include "apps/tasks/lm/saved.h"
 #include "apps/training/training_files.h"
 #include "core/files/file.h"
 #include "nn/files/gpt_files.h"

@@ -5,10 +5,10 @@
 //   orrery lm eval --load shakespeare.safetensors
 //   orrery lm export --load shakespeare.safetensors --save for-transformers/
 //   orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors
+#include "apps/program/command.h"
 #include "apps/tasks/lm/export.h"
 #include "apps/tasks/lm/saved.h"
 #include "apps/tasks/lm/train_command.h"
-#include "apps/program/command.h"
 
 namespace orrery {
 

@@ -14,8 +14,8 @@
 #include <functional>
 #include <string>
 
-#include "apps/tasks/lm/training.h"
 #include "apps/program/progress.h"
+#include "apps/tasks/lm/training.h"
 
 namespace orrery {
 

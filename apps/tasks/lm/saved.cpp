@@ -7,7 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "apps/tasks/lm/checkpoint.h"
+#include "apps/data/text_file.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
@@ -15,7 +15,7 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/data/text_file.h"
+#include "apps/tasks/lm/checkpoint.h"
 #include "core/machine/parallel.h"
 #include "nn/generate/decoding.h"
 

@@ -11,14 +11,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/tasks/lm/checkpoint.h"
-#include "apps/tasks/lm/minutes.h"
-#include "apps/tasks/lm/train_options.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/lm/checkpoint.h"
+#include "apps/tasks/lm/minutes.h"
+#include "apps/tasks/lm/train_options.h"
 #include "apps/training/memory.h"
 #include "apps/training/outputs.h"
 #include "apps/training/run.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "apps/tasks/lm/training.h"
 #include "apps/program/options.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/training/run_options.h"
 
 namespace orrery {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "apps/training/recipe.h"
 #include "apps/tasks/translate/model.h"
+#include "apps/training/recipe.h"
 
 namespace orrery::translate {
 

@@ -6,8 +6,8 @@
 // A translator is used from FILE alone: `load_translator` returns all that decoding needs.
 #pragma once
 
-#include "apps/training/training_files.h"
 #include "apps/tasks/translate/task.h"
+#include "apps/training/training_files.h"
 
 namespace orrery::translate {
 

@@ -6,14 +6,14 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "apps/data/text_file.h"
+#include "apps/data/words.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/data/text_file.h"
 #include "apps/tasks/translate/bootstrap.h"
 #include "apps/tasks/translate/score.h"
-#include "apps/data/words.h"
 #include "core/files/json.h"
 
 namespace orrery {

@@ -10,10 +10,10 @@
 #include <cmath>
 #include <memory>
 
-#include "apps/training/trainer.h"
 #include "apps/tasks/translate/data.h"
 #include "apps/tasks/translate/model.h"
 #include "apps/tasks/translate/recipe.h"
+#include "apps/training/trainer.h"
 
 namespace orrery::translate {
 

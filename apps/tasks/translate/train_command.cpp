@@ -14,11 +14,11 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/train_options.h"
 #include "apps/training/memory.h"
 #include "apps/training/outputs.h"
 #include "apps/training/run.h"
-#include "apps/tasks/translate/saved.h"
-#include "apps/tasks/translate/train_options.h"
 #include "core/utf8.h"
 
 namespace orrery {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "apps/program/options.h"
-#include "apps/training/run_options.h"
 #include "apps/tasks/translate/data.h"
 #include "apps/tasks/translate/recipe.h"
+#include "apps/training/run_options.h"
 
 namespace orrery::translate {
 

@@ -41,13 +41,6 @@ void replace(std::string& text, const std::string& what, const std::string& with
   text.replace(text.find(what), what.size(), with);
 }
 
-// The starter as a reader gets it: without the line that names the library's file.
-std::string without_answers_file(std::string starter) {
-  const size_t line = starter.find("// Serves: ");
-  REQUIRE(line != starter.npos);
-  return starter.erase(line, starter.find('\n', line) + 1 - line);
-}
-
 constexpr const char* answer_name = "mine/4.2_softmax.cpp";
 
 }  // namespace
@@ -94,7 +87,7 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
                  "FAILED  dx where only y_0 counts\n        [0, 0] is 1, should be 0.109375\n        hint: "));
   CHECK(contains(begun.text, "\n0 of 2 passed\n"));
   CHECK(contents(tree.path(answer_name)) ==
-        without_answers_file(contents(tree.path("book/ch4/exercises/2_softmax.cpp"))));
+        contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
 
   set_contents(tree.path(answer_name), contents(tree.path("book/solutions/4.2_softmax.cpp")));
   const Result solved = tree.run("exercise 4.2");
@@ -112,7 +105,7 @@ TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when
   CHECK(begun.exit_code == 1);
   CHECK(begun.text.starts_with("apps/mine/bug_6.cpp is new. Read it, repair its mistake, and run this again.\n"));
   CHECK(contains(begun.text, "\n1 of 3 passed\n"));
-  CHECK(contents(tree.path("mine/bug_6.cpp")) == without_answers_file(contents(tree.path("book/bugs/6.cpp"))));
+  CHECK(contents(tree.path("mine/bug_6.cpp")) == contents(tree.path("book/bugs/6.cpp")));
   set_contents(tree.path("mine/bug_6.cpp"), contents(tree.path("book/solutions/bug_6.cpp")));
   const Result repaired = tree.run("exercise bug.6");
   CHECK(repaired.exit_code == 0);

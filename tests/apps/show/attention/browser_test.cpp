@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
-#include "tests/apps/show/attention/random_attention.h"
 #include "tests/apps/chromium.h"
+#include "tests/apps/show/attention/random_attention.h"
 
 using namespace orrery;
 using browser::text_of_id;

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/unicode.h"
-#include "apps/tasks/translate/bootstrap.h"
 #include "apps/data/words.h"
+#include "apps/tasks/translate/bootstrap.h"
 #include "core/error.h"
 #include "tests/apps/tasks/translate/score_fixture.h"
 
