@@ -8,9 +8,9 @@
 
 namespace orrery {
 const std::vector<NumberedBug>& numbered_bugs() {
-  static const std::string operations = "autograd/check/bug_zoo.cpp", f32_only = "autograd/check/bug_zoo_f32.cpp",
-                           list = "nn/check/bug_zoo.cpp", checked = "nn/check/bug_zoo_checks.cpp",
-                           masks = "nn/check/leakcheck_models.cpp";
+  static const std::string operations = "apps/check/zoo/wrong_operations.cpp",
+                           f32_only = "apps/check/zoo/wrong_operations_f32.cpp", list = "apps/check/zoo/bug_zoo.cpp",
+                           checked = "apps/check/zoo/bug_zoo_checks.cpp", masks = "nn/check/leakcheck_models.cpp";
   static const std::vector<NumberedBug> all{
       {"dropout-not-rescaled", 5, "easy", false, operations, 142, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
       {"mask-after-softmax", 6, "medium", true, operations, 301, "softmax(scores) * allowed_by(mask, scores);"},

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "nn/check/bug_zoo.h"
+#include "apps/check/zoo/bug_zoo.h"
 
 namespace orrery {
 
 /// A mistake with a number: its place in the list, from 1.
 struct NumberedBug {
-  std::string name;        ///< in the zoo: nn/check/bug_zoo.h
+  std::string name;        ///< in the zoo: apps/check/zoo/bug_zoo.h
   int chapter;             ///< of the book, which explains what the program computes
   std::string difficulty;  ///< "easy", "medium" or "hard"
   bool to_repair;          ///< apps/book/bugs has a copy, for `apps/run exercise bug.NUMBER`

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "apps/check/rows.h"
+#include "apps/check/zoo/bug_zoo.h"
 #include "autograd/check/proof.h"
-#include "nn/check/bug_zoo.h"
 
 namespace orrery {
 

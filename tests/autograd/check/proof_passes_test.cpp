@@ -5,7 +5,6 @@
 #include "autograd/check/proof_parts.h"
 #include "autograd/check/rounding.h"
 #include "autograd/ops.h"
-#include "nn/check/bug_zoo_rows.h"
 #include "tests/autograd/hidden_mistakes.h"
 
 using namespace orrery;
@@ -101,23 +100,6 @@ TEST_CASE("promise 7: repeatable and threads: every 50th pass, exactly 4 threads
   CHECK(with_threads([](int n) { return n == 4; }).detail == "4 threads give other bits for input 0");
   CHECK(with_threads([](int n) { return n > 8; }).detail == "9 threads give other bits for input 0");
   CHECK(with_threads([](int n) { return n > 12; }).detail == "13 threads give other bits for input 0");
-}
-
-TEST_CASE("promise 7: long rows: a gradient that is wrong from row 8,192 on") {
-  for (const std::string name : {"tanh", "softmax", "log_softmax"}) {
-    const auto right = name == "tanh"      ? [](const Variable& x) { return tanh(x); }
-                       : name == "softmax" ? [](const Variable& x) { return softmax(x); }
-                                           : [](const Variable& x) { return log_softmax(x); };
-    i64 wrong = 0;
-    for (const Sample& row : nn::operation_rows(name, {}, [right](const std::vector<Variable>& x) {
-           return right(apply(hidden::LateRows{8192}, x[0]));
-         })) {
-      const bool ok = static_cast<bool>(gradcheck(row.build(f64), row.options));
-      CHECK(ok == (row.variant != "long"));
-      wrong += !ok;
-    }
-    CHECK(wrong == 1);
-  }
 }
 
 TEST_CASE("promise 13: padding: what stands behind a length must reach neither the output nor a gradient") {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/check/bug_zoo.h"
+#include "apps/check/zoo/bug_zoo.h"
 #include "nn/check/sample_rows.h"
 
 namespace orrery::nn {
@@ -19,7 +19,7 @@ std::vector<Sample> operation_rows(const std::string& name, const std::vector<st
 std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
                                const WrongFunction& wrong);
 
-/// The mistakes that no derivative shows (nn/check/bug_zoo_checks.cpp).
+/// The mistakes that no derivative shows (apps/check/zoo/bug_zoo_checks.cpp).
 std::vector<Bug> bugs_found_without_derivatives();
 
 }  // namespace orrery::nn

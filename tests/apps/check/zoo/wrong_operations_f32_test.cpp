@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "autograd/check/bug_zoo.h"
+#include "apps/check/zoo/wrong_operations.h"
 #include "autograd/check/gradcheck.h"
 #include "autograd/ops.h"
 #include "tests/core/support.h"

@@ -7,8 +7,9 @@
 #include <sstream>
 #include <vector>
 
+#include "apps/check/zoo/bug_zoo_rows.h"
+#include "apps/check/zoo/wrong_operations.h"
 #include "autograd/apply.h"
-#include "autograd/check/bug_zoo.h"
 #include "autograd/check/proof_parts.h"
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
@@ -17,7 +18,6 @@
 #include "autograd/ops/reduce.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
-#include "nn/check/bug_zoo_rows.h"
 #include "nn/check/leakcheck_models.h"
 
 namespace orrery::nn {

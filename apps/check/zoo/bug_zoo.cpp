@@ -1,15 +1,15 @@
 // Chapter 7. The bug zoo: the list.
-#include "nn/check/bug_zoo.h"
+#include "apps/check/zoo/bug_zoo.h"
 
 #include <algorithm>
 
-#include "autograd/check/bug_zoo.h"
+#include "apps/check/zoo/bug_zoo_rows.h"
+#include "apps/check/zoo/wrong_operations.h"
 #include "autograd/check/samples.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
-#include "nn/check/bug_zoo_rows.h"
 #include "nn/check/sample_rows.h"
 #include "nn/check/samples.h"
 

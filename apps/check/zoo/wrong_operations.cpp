@@ -1,5 +1,5 @@
 // Chapter 6. The bug zoo: each struct is an operation of autograd/ops/ with one mistake.
-#include "autograd/check/bug_zoo.h"
+#include "apps/check/zoo/wrong_operations.h"
 
 #include <cmath>
 #include <numbers>

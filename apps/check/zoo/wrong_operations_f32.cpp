@@ -1,8 +1,8 @@
 // Chapter 6. The bug zoo, operations that are right in f64 and wrong in f32: what is checked is not what trains.
 #include <cmath>
 
+#include "apps/check/zoo/wrong_operations.h"
 #include "autograd/apply.h"
-#include "autograd/check/bug_zoo.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 

@@ -1,7 +1,7 @@
 // Chapter 7. Tests of the mistakes that no derivative shows: their rows pass, their checks do not.
 #include <doctest/doctest.h>
 
-#include "nn/check/bug_zoo_rows.h"
+#include "apps/check/zoo/bug_zoo_rows.h"
 
 using namespace orrery;
 

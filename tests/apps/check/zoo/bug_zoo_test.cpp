@@ -1,5 +1,5 @@
 // Chapter 7. Tests of the bug zoo: every mistake is found, by a check that the right version passes.
-#include "nn/check/bug_zoo.h"
+#include "apps/check/zoo/bug_zoo.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // Chapter 6. Tests of the wrong operations: right values, wrong gradients, inputs on which a mistake stays hidden.
-#include "autograd/check/bug_zoo.h"
+#include "apps/check/zoo/wrong_operations.h"
 
 #include <doctest/doctest.h>
 

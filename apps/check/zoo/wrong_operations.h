@@ -1,6 +1,6 @@
 // Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
 //
-// nn/check/bug_zoo.h lists them with an explanation and a hint. To hunt for them yourself, begin with
+// apps/check/zoo/bug_zoo.h lists them with an explanation and a hint. To hunt for them yourself, begin with
 // apps/book/bugs/README.md, and read no further here: names and structs say what is wrong.
 #pragma once
 
@@ -39,7 +39,7 @@ AttentionResult attention_masked_after_softmax(const Variable& Q, const Variable
 AttentionResult attention_with_masked_scores_of_zero(const Variable& Q, const Variable& K, const Variable& V,
                                                      const Mask& mask);
 
-// Right in f64, wrong in f32 (autograd/check/bug_zoo_f32.cpp): gradcheck works in f64, and the proof compares the two.
+// Right in f64, wrong in f32 (apps/check/zoo/wrong_operations_f32.cpp): gradcheck works in f64, and the proof compares the two.
 /// No gradient beyond |x| = 1.5.
 Variable tanh_saturated_early_in_f32(const Variable& x);
 /// x W^T + b, with the gradient of b negated.
