@@ -87,8 +87,8 @@ class Leaf final : public Node {
   u64 replacements = 0;  ///< how often `replace_value` gave other memory
 };
 
-/// The edge to x, none for a constant or a frozen parameter. Error: x is a copy of a parameter whose shape or dtype has been replaced, or
-/// `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
+/// The edge to x, none for a constant or a frozen parameter. Error: x is a copy of a parameter whose shape or dtype has
+/// been replaced, or `mutable_value` was given another tensor, so that a gradient of x would not fit its place.
 Edge edge_to(const Variable& x);
 
 /// Where the elements of x begin in memory; null if x is not defined.

@@ -7,8 +7,8 @@
 //     Linear linear1, linear2;
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
 //   };
-// What a layer needs and does not learn is a buffer, a Tensor that `visit` names: v("mean", mean). Files hold it with the
-// parameters. `v.derived("table", table)` says of one that it is computed again, so that files need not hold it.
+// What a layer needs and does not learn is a buffer, a Tensor that `visit` names: v("mean", mean). Files hold it with
+// the parameters. `v.derived("table", table)` says of one that it is computed again, so that files need not hold it.
 // A Module can be moved but not copied. A copy would share its weights with the original, so two layers that look
 // independent would learn the same.
 // Read next: nn/pass.h
@@ -34,8 +34,8 @@ class Visitor {
   /// Error: it is defined and no parameter.
   void operator()(std::string_view name, Variable& parameter);
   void operator()(std::string_view name, Tensor& buffer);
-  /// A buffer that the constructor computes from its arguments, such as a table of sinusoids. No file holds it; otherwise
-  /// it is like any other buffer.
+  /// A buffer that the constructor computes from its arguments, such as a table of sinusoids. No file holds it;
+  /// otherwise it is like any other buffer.
   void derived(std::string_view name, Tensor& buffer);
   void operator()(std::string_view name, Module& child);
   template <class M>

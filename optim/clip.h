@@ -10,12 +10,14 @@
 namespace orrery::optim {
 
 /// Scales the gradients of `parameters` such that their common 2-norm is at most `max_norm`, and returns the norm
-/// before that. A tied parameter counts once; absent gradients, and those of frozen parameters, count as zero; with infinity as `max_norm`, only the
-/// norm is computed. Error: the norm is not finite. The message names the first parameter whose gradient is not finite
-/// or, if only the norm overflows, the one with the largest gradient. The gradients are then unchanged.
+/// before that. A tied parameter counts once; absent gradients, and those of frozen parameters, count as zero; with
+/// infinity as `max_norm`, only the norm is computed. Error: the norm is not finite. The message names the first
+/// parameter whose gradient is not finite or, if only the norm overflows, the one with the largest gradient. The
+/// gradients are then unchanged.
 double clip_grad_norm(const Parameters& parameters, double max_norm);
 
-/// Error of "optimizer" that names the first parameter whose gradient is not finite. The list has no repeated parameters.
+/// Error of "optimizer" that names the first parameter whose gradient is not finite. The list has no repeated
+/// parameters.
 void check_finite_gradients(const Parameters& parameters);
 /// The common 2-norm of the gradients of a list without repeated parameters, such as an optimiser's. Error: the norm is
 /// not finite, as above.

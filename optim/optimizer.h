@@ -2,8 +2,9 @@
 //
 //   for each parameter p with a gradient g:   p <- p - learning_rate * direction(g),   then g is released
 // A parameter without a gradient is skipped: it does not move, does not decay, and its moments stay the same. So is a
-// frozen one (nn::freeze), whatever gradient it is given. Gradients add up over several calls of `backward` until a step uses them, so k micro-batches can make one batch. The learning
-// rate is an argument of each step, so a schedule is a plain function: adam.step(noam(step, 512, 4000)).
+// frozen one (nn::freeze), whatever gradient it is given. Gradients add up over several calls of `backward` until a
+// step uses them, so k micro-batches can make one batch. The learning rate is an argument of each step, so a schedule
+// is a plain function: adam.step(noam(step, 512, 4000)).
 #pragma once
 
 #include <functional>

@@ -41,8 +41,8 @@ struct TrainingState {
   i64 evaluations_since_best = 0;
   std::vector<u64> positions;  ///< of the task
   /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "buffer.NAME"; the
-  /// best parameters and buffers as "best.NAME" if the best step is an earlier one; the optimiser's state; and "losses",
-  /// f64 [steps_done].
+  /// best parameters and buffers as "best.NAME" if the best step is an earlier one; the optimiser's state; and
+  /// "losses", f64 [steps_done].
   TensorMap tensors;
 };
 
@@ -68,10 +68,10 @@ class Trainer {
   /// the first step, and as that of guessing (Task::loss_of_guessing).
   ///
   /// A training that learns does not come here. It begins near the loss of guessing, and what it learns is below. A
-  /// strange batch is one step of 30. A rate that is too large at first throws the loss higher, even tenfold, but a model
-  /// that recovers from this needs less than ten steps: smaller scores are enough. In trainings that ended well, the
-  /// median of 30 steps stayed below 0.9 times the first loss; in those that did not recover, it reached at least 3.3
-  /// times. A model that is trained further begins far below guessing, and may forget all before it learns again.
+  /// strange batch is one step of 30. A rate that is too large at first throws the loss higher, even twentyfold, but a
+  /// model that recovers from this needs less than ten steps: smaller scores are enough. In trainings that ended well,
+  /// the median of 30 steps stayed below 0.9 times the first loss; in those that did not recover, it reached at least
+  /// 3.3 times. A model that is trained further begins far below guessing, and may forget all before it learns again.
   bool has_diverged() const;
 
   /// Whether the last step is one after which the recipe evaluates.
@@ -89,8 +89,8 @@ class Trainer {
   void with_judged(const std::function<void()>& f);
   /// Calls f with the best parameters in the model; with the judged ones before the first evaluation.
   void with_best(const std::function<void()>& f);
-  /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow. If the training has
-  /// diverged, both keep the best.
+  /// Ends the training: the model keeps the judged parameters, or the best ones. No step may follow. If the training
+  /// has diverged, both keep the best.
   void end_with_judged();
   void end_with_best();
   /// Whether one of these two has given the model its parameters. If memory ran out before, it still has the trained

@@ -5,8 +5,8 @@
 //                           {{2, 3, 4}});
 // The layer is built from fixed random numbers. A little noise is added, so that no bias is 0 and no weight of a norm
 // is 1. Then the layer is converted to the dtype in question and checked in its inputs and in every parameter that
-// `visit` names and that is not frozen. The proof has all parts that autograd/check/proof.h lists. Its part `file` checks that nn::load reads
-// back what nn::save wrote.
+// `visit` names and that is not frozen. The proof has all parts that autograd/check/proof.h lists. Its part `file`
+// checks that nn::load reads back what nn::save wrote.
 #pragma once
 
 #include <functional>
@@ -30,8 +30,8 @@ struct SampleNotes {
 /// Adds a little noise to every parameter.
 void shake(Module& module, Rng& rng);
 
-/// Saves the module to `path`, overwrites every parameter and every buffer that is not derived (floating ones with NaN),
-/// and loads it again (`Checkable::through_file`).
+/// Saves the module to `path`, overwrites every parameter and every buffer that is not derived (floating ones with
+/// NaN), and loads it again (`Checkable::through_file`).
 void save_and_load(Module& module, const std::string& path);
 
 /// Describes the leaves of y that are neither named by `visit` nor among `inputs`: `to(module, f64)` leaves those in

@@ -2,7 +2,8 @@
 //
 // Names are PyTorch's, so a state_dict saved as safetensors can be loaded here, and our files can be loaded there. A
 // tied parameter is stored under each of its names. A weight that `visit` calls transposed is stored as [in, out]. A
-// buffer that `visit` calls derived is not stored: whoever builds the model computes it again. The configuration is stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
+// buffer that `visit` calls derived is not stored: whoever builds the model computes it again. The configuration is
+// stored in the metadata as JSON text, so a model can be rebuilt from the file alone:
 //   nn::save(model, "reverse.safetensors", {{std::string(nn::config_key), config}});
 //   std::string config = read_safetensors_metadata("reverse.safetensors").at(std::string(nn::config_key));
 // Read next: apps/tasks/toy/toy.cpp
@@ -16,7 +17,8 @@ namespace orrery::nn {
 /// The metadata key of a model's configuration.
 inline constexpr std::string_view config_key = "config";
 
-/// Writes every parameter, every buffer and `metadata` to `path`, or leaves it as it was. Errors: see `write_safetensors`.
+/// Writes every parameter, every buffer and `metadata` to `path`, or leaves it as it was. Errors: see
+/// `write_safetensors`.
 void save(Module& module, const std::string& path, const Metadata& metadata = {});
 
 /// The bytes of the elements that `save` writes.

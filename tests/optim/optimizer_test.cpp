@@ -92,7 +92,7 @@ void for_each_optimiser(const F& f) {
 
 }  // namespace
 
-TEST_CASE("no optimiser moves by a gradient that is not finite, clipped or not, and the error names the parameter") {
+TEST_CASE("promise 12: no optimiser moves by a gradient that is not finite, clipped or not; the parameter is named") {
   const double infinity = std::numeric_limits<double>::infinity();
   for (const double wrong : {std::nan(""), infinity, -infinity}) {
     for_each_optimiser([&](optim::Optimizer& optimizer, const Variable& first, const Variable& hidden) {
