@@ -68,8 +68,8 @@ TEST_CASE("a byte order mark at the beginning of a file is no part of the text")
   const std::string mark = "\xEF\xBB\xBF", text = small::repeated("the small red boat ", 20);
   const std::string plain = written(folder / "plain", text), marked = written(folder / "marked", mark + text);
   for (const TokenKind kind : {TokenKind::chars, TokenKind::bytes, TokenKind::sentencepiece}) {
-    const Tokenizer expected = tokenizer_of({.training = {plain, plain}}, kind, 300),
-                    tokenizer = tokenizer_of({.training = {marked, marked}}, kind, 300);
+    const Tokenizer expected = tokenizer_of({.training = {plain, plain}, .validation = plain}, kind, 300),
+                    tokenizer = tokenizer_of({.training = {marked, marked}, .validation = marked}, kind, 300);
     CHECK(tokenizer.metadata() == expected.metadata());
     CHECK(numbers(read_tokens({marked, marked}, tokenizer).text) ==
           numbers(read_tokens({plain, plain}, tokenizer).text));
