@@ -19,6 +19,15 @@ namespace orrery::kernels {
 /// Whether `gemm` uses `unpacked_product` for an m x n result and inner size k.
 bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans);
 
+/// How C is cut: along its longer side, into tiles of `length` rows or columns.
+struct Cut {
+  bool by_rows;
+  i64 size, length;
+  i64 tiles() const;
+  Tile tile(i64 i, i64 m, i64 n) const;
+};
+Cut cut_of(i64 m, i64 n, Trans trans);
+
 /// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.
 i64 unpacked_tiles(i64 m, i64 n, Trans trans);
 
