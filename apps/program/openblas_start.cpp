@@ -65,7 +65,7 @@ void guard_openblas_start(int argc, char** argv, char** environment) {
   if (needed <= limit.rlim_cur) return;
   std::fprintf(
       stderr,
-      "orrery: ulimit -v allows %lu MB of addresses, and OpenBLAS alone needs %lu MB for its threads; raise the "
+      "orrery: ulimit -v allows %lu MB of addresses, and OpenBLAS needs %lu MB to start its threads; raise the "
       "limit, or set OMP_NUM_THREADS=1\n",
       limit.rlim_cur >> 20, needed >> 20);
   _exit(1);
