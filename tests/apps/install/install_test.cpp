@@ -123,7 +123,8 @@ TEST_CASE("promise 29: a project that finds the installed copy with find_package
 // vector code.
 TEST_CASE("promise 29: an elementwise operation of one's own gets the library's bits, unless the options are refused") {
   const TemporaryFolder folder;
-  const std::string found = "-D CMAKE_BUILD_TYPE=Release -D CMAKE_PREFIX_PATH=" + shell_quoted(prefix());
+  const std::string found = "-D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=" + cached("ORRERY_LEVEL") +
+                            " -D CMAKE_PREFIX_PATH=" + shell_quoted(prefix());
   built_with_cmake(folder.path() / "a build", found);
   const bool native = cached("ORRERY_NATIVE") == "ON";
   if (native) CHECK(output_of(shell_quoted(folder / "a build/build/outside") + " own 2>/dev/null") == "equal bits\n");
