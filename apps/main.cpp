@@ -1,5 +1,10 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 #include "apps/program/command.h"
+#include "apps/program/openblas_start.h"
+
+// The only functions that run before OpenBLAS's own.
+[[gnu::section(".preinit_array"),
+  gnu::used]] static void (*const before_libraries)(int, char**, char**) = orrery::guard_openblas_start;
 
 int main(int argc, char** argv) {
   using namespace orrery;

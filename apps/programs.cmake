@@ -26,7 +26,7 @@ file(RELATIVE_PATH shared_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FU
 string(TOUPPER "${CMAKE_BUILD_TYPE}" build_type)
 string(REGEX MATCHALL "-O[0-9a-z]*" optimisation "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${build_type}}")
 target_compile_definitions(orrery_apps PRIVATE ORRERY_VERSION="${PROJECT_VERSION}"
-                           ORRERY_BUILD_TYPE="${CMAKE_BUILD_TYPE}"
+                           ORRERY_BUILD_TYPE="${CMAKE_BUILD_TYPE}" ORRERY_IS_NATIVE=$<BOOL:${ORRERY_NATIVE}>
                            ORRERY_OPTIMISATION="${optimisation}"
                            ORRERY_SANITIZERS="${ORRERY_SANITIZE}"
                            ORRERY_SHARED_FOLDER="${shared_folder}"
@@ -38,7 +38,7 @@ set_source_files_properties(apps/measure/bench/loops.cpp PROPERTIES COMPILE_OPTI
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11
                       PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
-                      ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY})
+                      ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY} ${CMAKE_DL_LIBS})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
 set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
 orrery_share_parsed_headers(orrery_apps)

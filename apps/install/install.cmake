@@ -21,6 +21,8 @@ file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig 
 if(levels)  # the library is shared: programs of pkg-config's users are to find it without LD_LIBRARY_PATH
   set(rpath_for_pkgconfig "-Wl,-rpath,\${libdir}")
 endif()
+list(JOIN loop_options " " loop_options_for_pkgconfig)
+string(REGEX REPLACE "\\$<[^:]*:[^:]*:([^>]*)>" "\\1" loop_options_for_pkgconfig "${loop_options_for_pkgconfig}")
 configure_file(apps/install/orrery.pc.in orrery.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/orrery.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/orrery RENAME copyright)

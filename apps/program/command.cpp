@@ -19,6 +19,7 @@
 #include "apps/program/nearest.h"
 #include "apps/program/options.h"
 #include "core/error.h"
+#include "core/machine/vector_level.h"
 
 namespace orrery {
 namespace {
@@ -162,6 +163,16 @@ void occupy_closed_streams() {
     if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+// A native build names the CPU that it needs.
+std::string version() {
+  const std::string release = "orrery " ORRERY_VERSION;
+  if (!ORRERY_IS_NATIVE) return release;
+  const VectorLevel level = compiled_vector_level();
+  const std::string vectors = "\nnative build, for CPUs with " + std::string(name_of(level));
+  if (level == VectorLevel::avx512) return release + vectors + " (x86-64-v4)";
+  return release + vectors + (level == VectorLevel::avx2 ? " (x86-64-v3)" : "");
+}
+
 }  // namespace
 
 bool output_is_closed() {
@@ -175,7 +186,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   CLI::App program("Orrery: the Transformer of \"Attention Is All You Need\", from scratch.", "orrery");
-  program.set_version_flag("--version", "orrery " ORRERY_VERSION, "Print the version and exit");
+  program.set_version_flag("--version", version(), "Print the version and exit");
   program.set_help_flag("-h,--help", "Print this help and exit");
   program.option_defaults()->always_capture_default();
   program.formatter(help_formatter());

@@ -110,27 +110,36 @@ Finding tiles_finding(const Machine& machine) {
           "--tiles " + needed + " cuts them for " + needed + " (and gives other bits, as another seed would)"};
 }
 
+// A setting that gives OpenBLAS's kernels as wide as the CPU's vectors.
+std::string wide_coretype(VectorLevel level) {
+  if (level == VectorLevel::avx512) return "OPENBLAS_CORETYPE=SkylakeX";
+  return level == VectorLevel::avx2 ? "OPENBLAS_CORETYPE=Haswell" : "OPENBLAS_CORETYPE=Sandybridge";
+}
+
 std::vector<Finding> blas_findings(const Machine& machine) {
-  const std::string subject = "blas", coretype = value_in(machine, "OPENBLAS_CORETYPE"),
-                    set = variables_with(machine, {"OPENBLAS_"});
+  const std::string subject = "blas", variable = "OPENBLAS_CORETYPE", coretype = value_in(machine, variable);
+  const bool chosen = same_word(coretype, machine.blas.kernel);
   if (machine.blas.threading == "none" && machine.threads > 1)
     return {{Verdict::harmful, subject,
              described(machine.blas) + ": without threads it gives wrong products to several",
              "install libopenblas0-openmp, or use --threads 1"}};
-  const std::optional<VectorLevel> level = kernel_vector_level(machine.blas.kernel);
+  std::string kernels = described(machine.blas);
+  if (has_narrow_vectors(machine.blas, machine.level))
+    kernels += ", which uses " + std::string(name_of(*kernel_vector_level(machine.blas.kernel)));
+  if (chosen) kernels += ", as " + variable + " says";
   std::vector<Finding> found;
-  const bool limited = level && *level < machine.level;
-  if (limited && !coretype.empty())
+  const bool unused = has_narrow_vectors(machine.blas, machine.build.level);
+  if (unused || (chosen && has_narrow_vectors(machine.blas, machine.level)))
     found.push_back({Verdict::harmful, subject,
-                     "OPENBLAS_CORETYPE=" + coretype + " limits matrix products to " + std::string(name_of(*level)) +
-                         ", and this CPU has " + std::string(name_of(machine.level)),
-                     "unset it"});
-  if (!set.empty() && !(limited && set == "OPENBLAS_CORETYPE=" + coretype))
+                     kernels + ", and this CPU has " + std::string(name_of(machine.level)) +
+                         (unused ? ": no product uses it, and large ones are slower" : ": large products are slow"),
+                     "set " + wide_coretype(machine.level) + (chosen ? ", or unset it" : ", or install a newer one")});
+  Machine others = machine;  // a kernel that was chosen is named above
+  if (chosen) others.environment.erase(variable);
+  if (const std::string set = variables_with(others, {"OPENBLAS_"}); !set.empty())
     found.push_back({Verdict::note, subject, "OpenBLAS reads " + set + ": speed and bits may change",
                      "unset those that you do not need"});
-  if (found.empty())
-    found.push_back({Verdict::ok, subject,
-                     described(machine.blas) + (limited ? ", which uses " + std::string(name_of(*level)) : "")});
+  if (found.empty()) found.push_back({Verdict::ok, subject, kernels});
   return found;
 }
 

@@ -10,72 +10,17 @@
 
 #include "apps/program/findings.h"
 #include "apps/program/progress.h"
-#include "core/machine/cpu_features.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
 namespace orrery {
 namespace {
 
-struct Kernel {
-  std::string_view name;
-  VectorLevel level;
-};
-// OpenBLAS's kernels for x86 (its file TargetList.txt).
-constexpr Kernel x86_kernels[] = {
-    {"Prescott", VectorLevel::baseline},   {"Core2", VectorLevel::baseline},    {"Penryn", VectorLevel::baseline},
-    {"Dunnington", VectorLevel::baseline}, {"Nehalem", VectorLevel::baseline},  {"Atom", VectorLevel::baseline},
-    {"Athlon", VectorLevel::baseline},     {"Opteron", VectorLevel::baseline},  {"Barcelona", VectorLevel::baseline},
-    {"Bobcat", VectorLevel::baseline},     {"Nano", VectorLevel::baseline},     {"Sandybridge", VectorLevel::avx},
-    {"Bulldozer", VectorLevel::avx},       {"Piledriver", VectorLevel::avx},    {"Steamroller", VectorLevel::avx},
-    {"Haswell", VectorLevel::avx2},        {"Zen", VectorLevel::avx2},          {"Excavator", VectorLevel::avx2},
-    {"SkylakeX", VectorLevel::avx512},     {"Cooperlake", VectorLevel::avx512}, {"SapphireRapids", VectorLevel::avx512},
-};
-
-// Whether the program was compiled for a feature (core/machine/cpu_features.cpp).
-bool compiled_for(std::string_view feature) {
-  return std::any_of(cpu_features, cpu_features + cpu_feature_count,
-                     [&](const CpuFeature& known) { return known.needed && known.name == feature; });
-}
-
 int online_cores() { return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); }
 
 }  // namespace
 
-bool same_word(std::string_view a, std::string_view b) {
-  const auto same = [](char x, char y) { return (x | 0x20) == (y | 0x20); };  // the bit of small letters in ASCII
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same);
-}
-
-std::string_view name_of(VectorLevel level) {
-  switch (level) {
-    case VectorLevel::avx512: return "AVX-512";
-    case VectorLevel::avx2: return "AVX2";
-    case VectorLevel::avx: return "AVX";
-    case VectorLevel::baseline: return "128-bit vectors";
-  }
-  return "?";
-}
-
 i64 physical_memory() { return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGESIZE)); }
-
-VectorLevel cpu_vector_level() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq"))
-    return VectorLevel::avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return VectorLevel::avx2;
-  if (__builtin_cpu_supports("avx")) return VectorLevel::avx;
-#endif
-  return VectorLevel::baseline;
-}
-
-VectorLevel compiled_vector_level() {
-  if (compiled_for("AVX512F") && compiled_for("AVX512VL") && compiled_for("AVX512BW") && compiled_for("AVX512DQ"))
-    return VectorLevel::avx512;
-  if (compiled_for("AVX2") && compiled_for("FMA")) return VectorLevel::avx2;
-  return compiled_for("AVX") ? VectorLevel::avx : VectorLevel::baseline;
-}
 
 std::string cpu_name() {
   std::ifstream info("/proc/cpuinfo");
@@ -84,12 +29,6 @@ std::string cpu_name() {
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
   return "unknown";
-}
-
-std::optional<VectorLevel> kernel_vector_level(std::string_view kernel) {
-  for (const Kernel& known : x86_kernels)
-    if (same_word(known.name, kernel)) return known.level;
-  return std::nullopt;
 }
 
 std::map<std::string, std::string> variables_of(const char* const* environment) {

@@ -35,20 +35,6 @@ i64 physical_memory();
 /// The name of the CPU, such as "AMD EPYC 9B45"; "unknown" if the system does not tell.
 std::string cpu_name();
 
-/// Vector instructions, from narrow to wide. The first is all that is known of a CPU that is not an x86.
-enum class VectorLevel { baseline, avx, avx2, avx512 };
-/// "AVX-512"
-std::string_view name_of(VectorLevel level);
-/// The highest level that this CPU has.
-VectorLevel cpu_vector_level();
-/// The level that this program was compiled for.
-VectorLevel compiled_vector_level();
-/// The level that OpenBLAS's kernels of this name use; nothing for other architectures.
-std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
-
-/// Whether two words are the same except for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
-bool same_word(std::string_view a, std::string_view b);
-
 /// How the program was built.
 struct Build {
   std::string type;          ///< CMake's, such as "Release"

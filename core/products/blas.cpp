@@ -142,6 +142,42 @@ template void blas_batch(i64, const MatBatch<const double>&, const MatBatch<cons
 
 namespace orrery {
 
+namespace {
+
+struct Kernel {
+  std::string_view name;
+  VectorLevel level;
+};
+// OpenBLAS's kernels for x86 (its file TargetList.txt).
+constexpr Kernel x86_kernels[] = {
+    {"Prescott", VectorLevel::baseline},   {"Core2", VectorLevel::baseline},    {"Penryn", VectorLevel::baseline},
+    {"Dunnington", VectorLevel::baseline}, {"Nehalem", VectorLevel::baseline},  {"Atom", VectorLevel::baseline},
+    {"Athlon", VectorLevel::baseline},     {"Opteron", VectorLevel::baseline},  {"Barcelona", VectorLevel::baseline},
+    {"Bobcat", VectorLevel::baseline},     {"Nano", VectorLevel::baseline},     {"Sandybridge", VectorLevel::avx},
+    {"Bulldozer", VectorLevel::avx},       {"Piledriver", VectorLevel::avx},    {"Steamroller", VectorLevel::avx},
+    {"Haswell", VectorLevel::avx2},        {"Zen", VectorLevel::avx2},          {"Excavator", VectorLevel::avx2},
+    {"SkylakeX", VectorLevel::avx512},     {"Cooperlake", VectorLevel::avx512}, {"SapphireRapids", VectorLevel::avx512},
+    {"Generic", VectorLevel::baseline},
+};
+
+}  // namespace
+
+bool same_word(std::string_view a, std::string_view b) {
+  const auto same = [](char x, char y) { return (x | 0x20) == (y | 0x20); };  // the bit of small letters in ASCII
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), same);
+}
+
+std::optional<VectorLevel> kernel_vector_level(std::string_view kernel) {
+  for (const Kernel& known : x86_kernels)
+    if (same_word(known.name, kernel)) return known.level;
+  return std::nullopt;
+}
+
+bool has_narrow_vectors(const BlasInfo& blas, VectorLevel level) {
+  const std::optional<VectorLevel> kernel = kernel_vector_level(blas.kernel);
+  return kernel && *kernel < level;
+}
+
 BlasAction blas_action(int openblas_parallel, int threads) {
   switch (openblas_parallel) {
     case 0: return threads > 1 ? BlasAction::refuse : BlasAction::nothing;  // built without threads

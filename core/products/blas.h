@@ -6,8 +6,11 @@
 // Sizes must have been checked: use `gemm` (core/products/gemm.h).
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "core/machine/vector_level.h"
 #include "core/products/gemm.h"
 
 namespace orrery {
@@ -43,6 +46,15 @@ struct BlasInfo {
   std::string threading;  ///< "none", "pthreads" or "OpenMP"
 };
 BlasInfo blas_info();
+
+/// Whether two words are the same except for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
+bool same_word(std::string_view a, std::string_view b);
+
+/// The level that OpenBLAS's kernels of this name use, in any spelling; nothing for names that are not known: those of other
+/// architectures, and of an OpenBLAS newer than this table, which are taken to be as wide as the CPU.
+std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
+/// Whether its kernels use less than `level`. OpenBLAS takes a CPU that is newer than itself for the oldest one.
+bool has_narrow_vectors(const BlasInfo& blas, VectorLevel level);
 
 /// Makes the linked OpenBLAS safe to call from our threads, or throws where that is impossible: a build without threads
 /// gives silently wrong products when several threads call it. Called by every product of BLAS; programs call it at

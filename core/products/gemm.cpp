@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "core/products/blas.h"
+#include "core/products/packed_product.h"
 #include "core/products/small_product.h"
 #include "core/products/thin_product.h"
 #include "core/products/unpacked_product.h"
@@ -37,15 +38,22 @@ void product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Tran
   switch (gemm_way(s.m, s.n, s.k, trans)) {
     case GemmWay::thin: return thin_product<T>(a, b, c, accumulate, fill, finish);
     case GemmWay::unpacked: return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
+    case GemmWay::packed: return packed_product<T>(a, b, c, trans, accumulate, fill, finish);
     case GemmWay::blas: return blas_product<T>(a, b, c, trans, accumulate, fill, finish);
   }
 }
 
 }  // namespace
 
-GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans) {
+bool uses_blas() {
+  static const bool used = !has_narrow_vectors(blas_info(), compiled_vector_level());
+  return used;
+}
+
+GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans, bool with_blas) {
   if (runs_thin(m, trans)) return GemmWay::thin;
-  return runs_unpacked(m, n, k, trans) ? GemmWay::unpacked : GemmWay::blas;
+  if (runs_unpacked(m, n, k, trans)) return GemmWay::unpacked;
+  return with_blas ? GemmWay::blas : GemmWay::packed;
 }
 
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
@@ -53,6 +61,7 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
   switch (gemm_way(m, n, k, trans)) {
     case GemmWay::thin: return thin_tiles(n, k);
     case GemmWay::unpacked: return unpacked_tiles(m, n, trans);
+    case GemmWay::packed: return packed_tiles(m, n);
     default: return blas_tiles(m, n, k);
   }
 }
@@ -86,7 +95,9 @@ template <class T>
 void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                 bool accumulate) {
   const CheckedSizes s = checked_sizes<T>(a.first, b.first, c.first, trans);
-  if (s.m > 0 && s.n > 0) blas_batch<T>(count, a, b, c, trans, accumulate);
+  if (s.m == 0 || s.n == 0) return;
+  if (uses_blas()) return blas_batch<T>(count, a, b, c, trans, accumulate);
+  packed_batch<T>(count, a, b, c, trans, accumulate);
 }
 
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);

@@ -3,14 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "core/machine/vector.h"
-
 namespace orrery::kernels {
 namespace {
-
-// A block of 6 rows by 4 vectors needs 24 registers for C, 4 for B and 1 for A. With 16 registers, only 6 x 2 fits.
-constexpr int widest = vector_registers == 32 ? 4 : 2;
 
 template <class T>
 struct Operands {
@@ -73,7 +67,7 @@ void strip(i64 m, const Operands<T>& o, Columns part = {}) {
   if constexpr (vectors == 1) {  // a multiply-add takes four cycles: narrow blocks need more rows to overlap them
     for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0), part);
   }
-  for (; i + 6 <= m; i += 6) block<T, lanes, 6, vectors>(o.at(i, 0), part);
+  for (; i + block_rows <= m; i += block_rows) block<T, lanes, block_rows, vectors>(o.at(i, 0), part);
   if (i + 4 <= m) {
     block<T, lanes, 4, vectors>(o.at(i, 0), part);
     i += 4;
@@ -117,16 +111,16 @@ void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
   constexpr i64 width = static_cast<i64>(lanes);
   const i64 m = c.rows, n = c.cols;
   const Operands<T> o{b.rows, a, b.data, b.stride, c.data, c.stride, accumulate};
-  const bool copies = m >= rows_worth_a_copy && b.stride > widest * width;
+  const bool copies = m >= rows_worth_a_copy && b.stride > block_vectors * width;
   i64 j = 0;
-  for (; j + widest * width <= n; j += widest * width) {
+  for (; j + block_vectors * width <= n; j += block_vectors * width) {
     if (copies) {
-      copied_strip<T, lanes, widest>(m, o.at(0, j));
+      copied_strip<T, lanes, block_vectors>(m, o.at(0, j));
     } else {
-      strip<T, lanes, widest>(m, o.at(0, j));
+      strip<T, lanes, block_vectors>(m, o.at(0, j));
     }
   }
-  if constexpr (widest == 4) {
+  if constexpr (block_vectors == 4) {
     if (j + 2 * width <= n) {
       strip<T, lanes, 2>(m, o.at(0, j));
       j += 2 * width;

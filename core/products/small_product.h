@@ -7,9 +7,14 @@
 // extra. To use B^T, copy it.
 #pragma once
 
+#include "core/machine/vector.h"
 #include "core/products/gemm.h"
 
 namespace orrery::kernels {
+
+/// Rows and vectors of a block of C. 6 x 4 needs 24 registers for C, 4 for B and 1 for A. With 16 registers, only 6 x 2
+/// fits.
+inline constexpr int block_rows = 6, block_vectors = vector_registers == 32 ? 4 : 2;
 
 /// A matrix read one number at a time: element (i, p) is data[i * row + p * column].
 template <class T>

@@ -24,21 +24,6 @@ i64 share_of(i64 size, i64 least, i64 step) {
   return (size + count * step - 1) / (count * step) * step;
 }
 
-// C is cut along its longer side.
-struct Cut {
-  bool by_rows;
-  i64 size, length;
-  i64 tiles() const { return (size + length - 1) / std::max<i64>(1, length); }
-  Tile tile(i64 i, i64 m, i64 n) const {
-    const i64 begin = i * length, end = std::min(size, begin + length);
-    return by_rows ? Tile{begin, end, 0, n} : Tile{0, m, begin, end};
-  }
-};
-Cut cut_of(i64 m, i64 n, Trans trans) {
-  if (m < n) return {false, n, share_of(n, least_columns, panel)};
-  return {true, m, share_of(m, trans == Trans::a ? m : least_rows, line)};
-}
-
 // The product for one tile of C, `depth` rows of B at a time.
 template <class T>
 void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Tile& tile, i64 depth, bool add) {
@@ -50,6 +35,16 @@ void tile_product(Strided<T> a, const Mat<const T>& b, const Mat<T>& c, const Ti
 }
 
 }  // namespace
+
+i64 Cut::tiles() const { return (size + length - 1) / std::max<i64>(1, length); }
+Tile Cut::tile(i64 i, i64 m, i64 n) const {
+  const i64 begin = i * length, end = std::min(size, begin + length);
+  return by_rows ? Tile{begin, end, 0, n} : Tile{0, m, begin, end};
+}
+Cut cut_of(i64 m, i64 n, Trans trans) {
+  if (m < n) return {false, n, share_of(n, least_columns, panel)};
+  return {true, m, share_of(m, trans == Trans::a ? m : least_rows, line)};
+}
 
 bool runs_unpacked(i64 m, i64 n, i64 k, Trans trans) {
   switch (trans) {

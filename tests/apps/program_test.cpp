@@ -1,9 +1,27 @@
 // Chapter 9. Tests of the built program: exit codes, and one line for each mistake.
 #include <unistd.h>
 
+#include "core/machine/vector_level.h"
 #include "tests/apps/run_program.h"
 
 using namespace orrery::program;
+
+TEST_CASE("help and version need no memory for OpenBLAS; what needs it says so where addresses are too few") {
+  const std::string limited = "ulimit -v 300000; timeout 60 " + quoted_program;
+  for (const std::string text : {"--version", "--help", "lm train --help"}) {
+    CHECK(shell(limited + text).exit_code == 0);
+    CHECK(shell(limited + text).text == run(text).text);
+  }
+  const Result refused = shell(limited + "figure speed 2>&1");
+  CHECK(refused.exit_code == 1);
+  CHECK(refused.text.starts_with("orrery: ulimit -v allows 292 MB of addresses, and OpenBLAS needs "));
+}
+
+TEST_CASE("a native build names the CPU level that it was built for") {
+  const std::string native =
+      "native build, for CPUs with " + std::string(orrery::name_of(orrery::compiled_vector_level()));
+  CHECK(contains(run("--version").text, native) == ORRERY_IS_NATIVE);
+}
 
 TEST_CASE("without a sub-command the program shows its help and says that this is wrong usage") {
   const Result result = errors("");

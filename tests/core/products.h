@@ -81,9 +81,10 @@ double exact(const Case& s, const std::vector<T>& a, const std::vector<T>& b, i6
   return total;
 }
 
-/// The largest error of gemm (one product) or gemm_batch; infinite if an element outside of C was touched.
-template <class T>
-double error_of_case(const Case& s, Rng& rng, bool batched) {
+/// The largest error of multiply(a, b, c), which gets the matrices of all products; infinite if an element outside of C
+/// was touched. `batched` is false for a single product.
+template <class T, class Multiply>
+double error_of_multiply(const Case& s, Rng& rng, bool batched, const Multiply& multiply) {
   const i64 batch = batched ? s.batch : 1;
   const std::vector<T> a = random_values<T>(batch * s.a_step() + 1, rng),
                        b = random_values<T>(batch * s.b_step() + 1, rng);
@@ -95,10 +96,7 @@ double error_of_case(const Case& s, Rng& rng, bool batched) {
   const Mat<const T> ma{a.data(), s.a_rows(), s.a_cols(), s.a_cols() + s.extra_a};
   const Mat<const T> mb{b.data(), s.b_rows(), s.b_cols(), s.b_cols() + s.extra_b};
   const Mat<T> mc{c.data(), s.m, s.n, ldc};
-  if (batched)
-    gemm_batch<T>(batch, {ma, s.a_step()}, {mb, s.b_step()}, {mc, s.c_step()}, s.trans, s.accumulate);
-  else
-    gemm<T>(ma, mb, mc, s.trans, s.accumulate);
+  multiply(MatBatch<const T>{ma, s.a_step()}, MatBatch<const T>{mb, s.b_step()}, MatBatch<T>{mc, s.c_step()});
   double worst = 0;
   std::vector<bool> inside(c.size(), false);
   for (i64 x = 0; x < batch; ++x) {
@@ -116,6 +114,17 @@ double error_of_case(const Case& s, Rng& rng, bool batched) {
     if (!inside[i] && c[i] != static_cast<T>(guard_value)) worst = std::numeric_limits<double>::infinity();
   }
   return worst;
+}
+
+/// The same of gemm (one product) or gemm_batch.
+template <class T>
+double error_of_case(const Case& s, Rng& rng, bool batched) {
+  return error_of_multiply<T>(s, rng, batched, [&](const auto& a, const auto& b, const auto& c) {
+    if (batched)
+      gemm_batch<T>(s.batch, a, b, c, s.trans, s.accumulate);
+    else
+      gemm<T>(a.first, b.first, c.first, s.trans, s.accumulate);
+  });
 }
 
 }  // namespace orrery::products

@@ -11,7 +11,7 @@ namespace orrery::promises {
 
 /// Arguments of env(1). OpenBLAS reads its variable, and OpenMP its own, when a program starts.
 inline constexpr const char *automatic_kernel = "-u OPENBLAS_CORETYPE", *haswell_kernel = "OPENBLAS_CORETYPE=Haswell",
-                            *sandybridge_kernel = "OPENBLAS_CORETYPE=Sandybridge";
+                            *narrow_kernel = "OPENBLAS_CORETYPE=Prescott";  // 128 bits: not used by wider builds
 
 /// The kernels that this program does not use: Haswell's where OpenBLAS chooses by itself, else those it chooses.
 inline const char* other_kernel() {

@@ -2,7 +2,9 @@
 #include "apps/measure/bench/profile.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/measure/bench/training.h"
@@ -66,19 +68,28 @@ nlohmann::ordered_json as_json(const ProfileRow& row) {
 
 }  // namespace
 
+double noise_of_median(std::vector<double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::infinity();
+  std::sort(values.begin(), values.end());
+  const size_t quarter = values.size() / 4;
+  return (values[values.size() - 1 - quarter] - values[quarter]) / std::sqrt(static_cast<double>(values.size()));
+}
+
 Profile measure_profile(const BenchConfig& config, const BenchOptions& options) {
   BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
   for (int i = 0; i < warm_up_steps; ++i) training.step();
   PartTimes times;
-  std::vector<double> observed, unobserved;
+  std::vector<double> observed, unobserved, differences;
   for (i64 i = 0; i < options.steps; ++i) {
     unobserved.push_back(seconds_of([&] { training.step(); }));
     observed.push_back(seconds_of([&] { observed_step(training, times); }));
+    differences.push_back(observed.back() - unobserved.back());
   }
   return {.rows = rows_from(times, options.steps),
           .seconds = (times.pass + times.update) / static_cast<double>(options.steps),
           .observed = median(observed),
-          .unobserved = median(unobserved)};
+          .unobserved = median(unobserved),
+          .noise = noise_of_median(differences)};
 }
 
 void print_profile(std::ostream& out, const Profile& profile) {
@@ -90,8 +101,10 @@ void print_profile(std::ostream& out, const Profile& profile) {
   }
   out << fitted("a step", operation_width + direction_width)
       << numbers("%19.3f%6.1f %%\n", 1e3 * profile.seconds, 100.0)
-      << numbers("median step %.3f ms observed, %.3f ms not: the observer costs %.1f %%\n", 1e3 * profile.observed,
-                 1e3 * profile.unobserved, 1e2 * profile.overhead());
+      << numbers("median step %.3f ms observed, %.3f ms not: what the observer costs ", 1e3 * profile.observed,
+                 1e3 * profile.unobserved)
+      << (profile.observed - profile.unobserved > profile.noise ? numbers("is %.1f %%\n", 1e2 * profile.overhead())
+                                                                : "cannot be told\n");
 }
 
 int bench_profile(const BenchOptions& options) {

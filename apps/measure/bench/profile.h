@@ -27,12 +27,16 @@ struct Profile {
   std::vector<ProfileRow> rows{};       ///< the slowest first
   double seconds = 0;                   ///< of an observed step: the mean, and the sum of all rows
   double observed = 0, unobserved = 0;  ///< medians of steps with and without an observer
+  double noise = 0;                     ///< by how many seconds their difference varies by chance
   double overhead() const { return observed / unobserved - 1; }
 };
 
+/// How far the median of these numbers may be from that of many more: their middle half, over the root of their count.
+double noise_of_median(std::vector<double> values);
+
 Profile measure_profile(const BenchConfig& config, const BenchOptions& options);
 
-/// At most 100 columns wide. The last line says what observing cost.
+/// At most 100 columns wide. The last line says what observing cost, or that noise hides it.
 void print_profile(std::ostream& out, const Profile& profile);
 
 }  // namespace orrery

@@ -90,19 +90,16 @@ Speed measured_speed_of(const Machine& machine) {
 Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
   constexpr double good = 0.5, poor = 0.35;
   const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak;
+  const bool uses_blas = !has_narrow_vectors(machine.blas, machine.build.level);
   const std::string subject = "speed",
                     text = numbers(
-                        "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS: %.0f and %.0f %% of "
+                        "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS%s: %.0f and %.0f %% of "
                         "what the CPU can do (%.0f)",
-                        1e-9 * speed.ours, 1e-9 * speed.blas, 100 * ours, 100 * blas, 1e-9 * speed.peak);
-  if (std::min(ours, blas) >= good) return {Verdict::ok, subject, text};
+                        1e-9 * speed.ours, 1e-9 * speed.blas, uses_blas ? "" : ", which none uses", 100 * ours,
+                        100 * blas, 1e-9 * speed.peak);
+  if ((uses_blas ? std::min(ours, blas) : ours) >= good) return {Verdict::ok, subject, text};
   if (busy) return {Verdict::note, subject, text + ", beside other programs", "measure again when these have ended"};
-  const std::optional<VectorLevel> kernel = kernel_vector_level(machine.blas.kernel);
-  std::string advice = "see the lines build, threads and blas";
-  if (blas < good && kernel && *kernel < machine.level && !machine.environment.contains("OPENBLAS_CORETYPE"))
-    advice = std::string("this OpenBLAS does not know the CPU: install a newer one, or try OPENBLAS_CORETYPE=") +
-             (machine.level == VectorLevel::avx512 ? "SkylakeX" : "Haswell");
-  return {ours < poor ? Verdict::harmful : Verdict::note, subject, text, advice};
+  return {ours < poor ? Verdict::harmful : Verdict::note, subject, text, "see the lines build, threads and blas"};
 }
 
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {

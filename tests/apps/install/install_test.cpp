@@ -119,6 +119,33 @@ TEST_CASE("promise 29: a project that finds the installed copy with find_package
         expected_bits());
 }
 
+// Options of the compiler decide whether a multiplication and an addition are rounded once, and whether a loop becomes
+// vector code.
+TEST_CASE("promise 29: an elementwise operation of one's own gets the library's bits, unless the options are refused") {
+  const TemporaryFolder folder;
+  const std::string found = "-D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=" + cached("ORRERY_LEVEL") +
+                            " -D CMAKE_PREFIX_PATH=" + shell_quoted(prefix());
+  built_with_cmake(folder.path() / "a build", found);
+  const bool native = cached("ORRERY_NATIVE") == "ON";
+  if (native) CHECK(output_of(shell_quoted(folder / "a build/build/outside") + " own 2>/dev/null") == "equal bits\n");
+  const auto commands_with = [&](const std::string& name, const std::string& options) {
+    output_of(shell_quoted(cached("CMAKE_COMMAND")) + " -S '" ORRERY_SOURCE_DIR "/tests/outside' -B " +
+              shell_quoted(folder / name) + " -G Ninja -D CMAKE_EXPORT_COMPILE_COMMANDS=ON " + options + " " + found);
+    return contents(folder / name + "/compile_commands.json");
+  };
+  CHECK(contains(commands_with("taken", ""), "-march=native") == native);
+  CHECK(contains(commands_with("taken", ""), "-fno-trapping-math"));
+  CHECK_FALSE(contains(commands_with("refused", "-D ORRERY_PLAIN=ON"), "-march=native"));
+  CHECK_FALSE(contains(commands_with("refused", "-D ORRERY_PLAIN=ON"), "-fno-trapping-math"));
+  if (!tools::are_there({"pkg-config"})) return;
+  const std::string flags =
+      "PKG_CONFIG_PATH=" + shell_quoted(library_folder() / "pkgconfig") + " pkg-config --cflags orrery ";
+  CHECK(contains(output_of(flags), "-march=native") == native);
+  CHECK(contains(output_of(flags), "-fno-trapping-math"));
+  CHECK_FALSE(contains(output_of(flags), "$<"));  // CMake's, not a compiler's
+  CHECK_FALSE(contains(output_of(flags + "--define-variable=loop_options="), "-march=native"));
+}
+
 TEST_CASE("promise 29: a version that is not there is not found") {
   const TemporaryFolder folder;
   for (const std::string version : {"0.0", "0.1", "0.2"}) {

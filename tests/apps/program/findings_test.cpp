@@ -141,15 +141,31 @@ TEST_CASE("more threads than tiles leave some without work") {
   CHECK(problem_of(machine, "tiles") == "");
 }
 
-TEST_CASE("an OpenBLAS held below the CPU's level is harmful, whatever the spelling") {
+TEST_CASE("an OpenBLAS with narrower vectors than the build is harmful, whether it was told so or chose by itself") {
   Machine machine = good_machine();
-  machine.blas.kernel = "Haswell";
-  CHECK(problem_of(machine, "blas") == "");  // OpenBLAS chose it: the measured speed says whether it is slow
-  machine.environment["OPENBLAS_CORETYPE"] = "haswell";
+  machine.blas.kernel = "Prescott";
   CHECK(problem_of(machine, "blas") ==
-        "warning: OPENBLAS_CORETYPE=haswell limits matrix products to AVX2, and this CPU has AVX-512; unset it");
-  machine.level = VectorLevel::avx2;
-  CHECK(problem_of(machine, "blas").starts_with("note: OpenBLAS reads OPENBLAS_CORETYPE=haswell"));
+        "warning: OpenBLAS 0.3.21 (OpenMP), kernel Prescott, which uses 128-bit vectors, and this CPU has AVX-512: no "
+        "product uses it, and large ones are slower; set OPENBLAS_CORETYPE=SkylakeX, or install a newer one");
+  machine.environment["OPENBLAS_CORETYPE"] = "prescott";
+  CHECK(problem_of(machine, "blas").ends_with("; set OPENBLAS_CORETYPE=SkylakeX, or unset it"));
+  machine.level = machine.build.level = VectorLevel::avx2;
+  CHECK(problem_of(machine, "blas").ends_with("; set OPENBLAS_CORETYPE=Haswell, or unset it"));
+  machine.build.level = VectorLevel::baseline;  // a build that is no wider uses it
+  CHECK(problem_of(machine, "blas").find("AVX2: large products are slow; set ") != std::string::npos);
+  machine.environment.erase("OPENBLAS_CORETYPE");
+  CHECK(problem_of(machine, "blas") == "");
+}
+
+TEST_CASE("a kernel that was chosen as wide as the CPU is nobody's mistake") {
+  Machine machine = good_machine();
+  machine.environment["OPENBLAS_CORETYPE"] = "skylakex";
+  CHECK(problem_of(machine, "blas") == "");
+  CHECK(findings(machine)[4].text == "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX, as OPENBLAS_CORETYPE says");
+  machine.environment["OPENBLAS_CORETYPE"] = "Zeppelin";  // OpenBLAS knows no such kernel
+  CHECK(problem_of(machine, "blas").starts_with("note: OpenBLAS reads OPENBLAS_CORETYPE=Zeppelin"));
+  machine.blas.kernel = "Zeppelin";  // one that is newer than our table
+  CHECK(problem_of(machine, "blas") == "");
 }
 
 TEST_CASE("what OpenBLAS reads from the environment is said in one line") {

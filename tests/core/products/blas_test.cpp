@@ -62,6 +62,22 @@ TEST_CASE("the linked OpenBLAS is safe and says what it is") {
   CHECK((info.threading == "OpenMP" || info.threading == "pthreads"));
 }
 
+TEST_CASE("an OpenBLAS whose kernels have narrower vectors than the library is not used, an unknown kernel is") {
+  const auto narrow = [](const std::string& kernel, VectorLevel level) {
+    return has_narrow_vectors({.kernel = kernel, .config = "", .threading = ""}, level);
+  };
+  CHECK(narrow("Prescott", VectorLevel::avx2));
+  CHECK(narrow("Sandybridge", VectorLevel::avx2));  // wide, but without multiply-adds
+  CHECK(narrow("Haswell", VectorLevel::avx512));
+  CHECK_FALSE(narrow("Haswell", VectorLevel::avx2));
+  CHECK_FALSE(narrow("Zen", VectorLevel::avx2));
+  CHECK_FALSE(narrow("SkylakeX", VectorLevel::avx512));
+  CHECK_FALSE(narrow("Prescott", VectorLevel::baseline));
+  CHECK_FALSE(narrow("NeoverseN1", VectorLevel::baseline));
+  CHECK_FALSE(narrow("SomethingNewer", VectorLevel::avx512));
+  CHECK(uses_blas() == !narrow(blas_info().kernel, compiled_vector_level()));
+}
+
 TEST_CASE("a product by OpenBLAS alone is the same product") {
   Rng rng(7);
   const Tensor a = randn({61, 45}, rng), b = randn({37, 61}, rng);

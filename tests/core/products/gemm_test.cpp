@@ -30,16 +30,21 @@ TEST_CASE("products of several tiles agree with a triple loop") {
 }
 
 TEST_CASE(
-    "the way of a product follows from its shape alone: few rows of A B^T are thin, the rest unpacked or BLAS's") {
-  CHECK(gemm_way(1, 4096, 4096, Trans::b) == GemmWay::thin);
-  CHECK(gemm_way(thin_rows, 8, 8, Trans::b) == GemmWay::thin);
-  CHECK(gemm_way(thin_rows + 1, 8, 8, Trans::b) == GemmWay::blas);
-  CHECK(gemm_way(thin_rows, 8, 8, Trans::none) == GemmWay::blas);
-  CHECK(gemm_way(thin_rows, 8, 8, Trans::both) == GemmWay::blas);
-  CHECK(gemm_way(64, 512, 512, Trans::none) == GemmWay::unpacked);
-  CHECK(gemm_way(512, 512, 512, Trans::b) == GemmWay::unpacked);
-  CHECK(gemm_way(512, 512, 512, Trans::a) == GemmWay::unpacked);
-  CHECK(gemm_way(512, 512, 2048, Trans::b) == GemmWay::blas);
+    "the way of a product follows from its shape alone: few rows of A B^T are thin, the rest unpacked, and packed or "
+    "BLAS's") {
+  for (const bool with_blas : {true, false}) {
+    const auto way = [&](i64 m, i64 n, i64 k, Trans trans) { return gemm_way(m, n, k, trans, with_blas); };
+    const GemmWay rest = with_blas ? GemmWay::blas : GemmWay::packed;
+    CHECK(way(1, 4096, 4096, Trans::b) == GemmWay::thin);
+    CHECK(way(thin_rows, 8, 8, Trans::b) == GemmWay::thin);
+    CHECK(way(thin_rows + 1, 8, 8, Trans::b) == rest);
+    CHECK(way(thin_rows, 8, 8, Trans::none) == rest);
+    CHECK(way(thin_rows, 8, 8, Trans::both) == rest);
+    CHECK(way(64, 512, 512, Trans::none) == GemmWay::unpacked);
+    CHECK(way(512, 512, 512, Trans::b) == GemmWay::unpacked);
+    CHECK(way(512, 512, 512, Trans::a) == GemmWay::unpacked);
+    CHECK(way(512, 512, 2048, Trans::b) == rest);
+  }
   CHECK(gemm_tiles(2, 4096, 512, Trans::b) == thin_tiles(4096, 512));
 }
 

@@ -86,7 +86,17 @@ TEST_CASE("a profile prints as a table of at most 100 columns that ends with wha
     CHECK(line.size() <= 100);
     last = line;
   }
-  CHECK(last == "median step 4.020 ms observed, 4.000 ms not: the observer costs 0.5 %");
+  CHECK(last == "median step 4.020 ms observed, 4.000 ms not: what the observer costs is 0.5 %");
+  profile.noise = 0.0001;  // larger than the difference
+  std::ostringstream noisy;
+  print_profile(noisy, profile);
+  CHECK(noisy.str().ends_with("4.020 ms observed, 4.000 ms not: what the observer costs cannot be told\n"));
   CHECK(out.str().find("450.0 GF/s") != std::string::npos);
   CHECK(out.str().find("  25.0 %     25.0 GB/s\n") != std::string::npos);
+}
+
+TEST_CASE("the noise of a median is the middle half of the numbers over the root of their count, unknown of one") {
+  CHECK(noise_of_median({1, 2, 4, 3}) == doctest::Approx((3 - 2) / 2.0));
+  CHECK(noise_of_median({9, 1, 2, 3, 4, 5, 6, 7, 100}) == doctest::Approx((7 - 3) / 3.0));
+  CHECK(noise_of_median({1}) > 1e9);
 }

@@ -58,10 +58,17 @@ TEST_CASE("a training prints what is harmful in the environment, and a measureme
   if (any_kernel && orrery::cpu_vector_level() > orrery::VectorLevel::baseline) {
     const Result examined = shell(slow + doctor);
     CHECK(examined.exit_code == 1);
-    CHECK(contains(examined.text, "harmful  blas     OPENBLAS_CORETYPE=Prescott limits matrix products to "));
+    CHECK(contains(examined.text, "\nharmful  blas     OpenBLAS "));
+    CHECK(
+        contains(examined.text, ", kernel Prescott, which uses 128-bit vectors, as OPENBLAS_CORETYPE says, and this "));
     CHECK(contains(shell(slow + "doctor 2>&1 >/dev/null").text, "orrery: doctor: harmful: "));
     for (const std::string& training : {toy, lm})
-      CHECK(contains(shell(slow + training).text, "\nwarning: OPENBLAS_CORETYPE=Prescott limits matrix products to "));
+      CHECK(contains(shell(slow + training).text,
+                     ", kernel Prescott, which uses 128-bit vectors, as OPENBLAS_CORETYPE "));
+    const std::string advice = examined.text.substr(examined.text.find("; set OPENBLAS_CORETYPE=") + 6),
+                      taken = advice.substr(0, advice.find(',')) + " " + quoted_program;
+    CHECK_FALSE(contains(shell(taken + toy).text, "warning: OpenBLAS"));
+    CHECK(contains(shell(taken + doctor).text, "\nok       blas     OpenBLAS "));
   }
   CHECK(contains(shell(passive + doctor).text, "note     openmp   OMP_WAIT_POLICY=passive makes "));
   CHECK_FALSE(contains(shell(passive + toy).text, "note: "));

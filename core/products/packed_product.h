@@ -1,0 +1,27 @@
+// Chapter 8. Packed products: every shape that the other ways do not take, where BLAS is too slow for the CPU.
+//
+// If A and B are large, or their columns are far apart in memory, each number is read many times, and from far away. So
+// a block of A and a strip of B are first copied ("packed") in the order in which they are read: the block stays in the
+// second cache, the strip in the first, and small_product.h multiplies them. Either factor may be transposed, since only
+// packing sees how it is stored. Sums run over the inner index in order, as in core/products/unpacked_product.h, so the
+// bits of a result depend neither on the blocks nor on the threads nor on the width of vectors.
+#pragma once
+
+#include "core/products/gemm.h"
+
+namespace orrery::kernels {
+
+/// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.
+i64 packed_tiles(i64 m, i64 n);
+
+/// Computes what `gemm` (core/products/gemm.h) does, for any shape. Sizes must have been checked.
+template <class T>
+void packed_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
+                    const TileWork& finish);
+
+/// Computes what `gemm_batch` does: each product on one thread. Sizes must have been checked.
+template <class T>
+void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
+                  bool accumulate);
+
+}  // namespace orrery::kernels
