@@ -12,35 +12,34 @@ const std::vector<NumberedBug>& numbered_bugs() {
                            f32_only = "apps/check/zoo/wrong_operations_f32.cpp", list = "apps/check/zoo/bug_zoo.cpp",
                            checked = "apps/check/zoo/bug_zoo_checks.cpp", masks = "nn/check/leakcheck_models.cpp";
   static const std::vector<NumberedBug> all{
-      {"dropout-not-rescaled", 5, "easy", false, operations, 142, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
-      {"mask-after-softmax", 6, "medium", true, operations, 301, "softmax(scores) * allowed_by(mask, scores);"},
-      {"gelu-derivative-of-other-form", 3, "medium", false, operations, 197, "const T t = std::tanh("},
-      {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, 100, "dx.add(2, sum(dy, {0, 2}));"},
-      {"target-not-shifted", 7, "easy", false, checked, 273, "return slice(target, 1, 1);"},
-      {"embedding-gradient-overwritten", 5, "medium", true, operations, 128, "copy_into(row, rows.rows(i, i + 1));"},
-      {"layer-norm-without-mean-term", 4, "medium", true, operations, 61, "dx.add(0, (g - normal.get() * inner)"},
-      {"output-kept-as-tensor", 2, "medium", true, checked, 155, "Tensor y;"},
-      {"attention-scale-forward-only", 6, "easy", true, operations, 83, "dx.add(0, matmul(dy, K.get()));"},
-      {"wrong-in-every-50th-call", 3, "hard", false, checked, 176, "++*calls % wrong == 0"},
-      {"broadcast-gradient-not-summed", 1, "easy", true, operations, 184, "dx.add(1, dy.rows(0, 1)"},
-      {"causal-mask-one-too-wide", 6, "easy", true, masks, 46, "i % T <= i / T + 1"},
-      {"bias-gradient-negated-in-f32", 5, "hard", true, f32_only, 42, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
-      {"shared-weight-counted-once", 2, "medium", false, list, 125, "return matmul(x[0], detach(x[0]));"},
-      {"attention-without-scale", 6, "medium", true, operations, 294, "masked_softmax(matmul(Q, K, Trans::b), mask);"},
-      {"tanh-derivative-at-input", 3, "easy", true, operations, 210, "return 1 - x * x;"},
-      {"max-gradient-to-all-ties", 4, "hard", true, operations, 239, "dx.add(0, is_max * dy"},
-      {"dropout-with-fresh-mask", 5, "medium", true, operations, 151, "++draw.index;"},
-      {"masked-scores-set-to-zero", 6, "medium", true, operations, 308, "softmax(scores * allowed_by(mask, scores));"},
-      {"cross-entropy-divided-by-all-targets", 4, "medium", true, operations, 175,
-       "static_cast<double>(targets.count())"},
-      {"relu-derivative-at-zero", 3, "hard", false, operations, 222, "return x >= 0 ? T{1} : T{0};"},
-      {"softmax-without-inner-product", 4, "easy", false, operations, 33, "dx.add(0, y.get() * dy);"},
-      {"padding-mask-one-too-long", 6, "medium", false, masks, 39, "std::min(n + 1, longest)"},
-      {"layer-norm-with-constant-deviation", 4, "medium", false, operations, 69, "dx.add(0, (g - mean(g, {-1}, true))"},
-      {"matmul-without-transposes", 4, "easy", false, operations, 114, "dx.add(1, matmul(a.get(), dy));"},
-      {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, 24, "sizeof v == sizeof(float)"},
-      {"adam-counts-numbers", 5, "medium", true, checked, 200, "rate * move(i, g[i], ++t)"},
-      {"softmax-over-its-output", 4, "hard", false, operations, 326, "copy_into(g, saved * dy);"},
+      {"dropout-not-rescaled", 5, "easy", false, operations, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
+      {"mask-after-softmax", 6, "medium", true, operations, "softmax(scores) * allowed_by(mask, scores);"},
+      {"gelu-derivative-of-other-form", 3, "medium", false, operations, "const T t = std::tanh("},
+      {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, "dx.add(2, sum(dy, {0, 2}));"},
+      {"target-not-shifted", 7, "easy", false, checked, "return slice(target, 1, 1);"},
+      {"embedding-gradient-overwritten", 5, "medium", true, operations, "copy_into(row, rows.rows(i, i + 1));"},
+      {"layer-norm-without-mean-term", 4, "medium", true, operations, "dx.add(0, (g - normal.get() * inner)"},
+      {"output-kept-as-tensor", 2, "medium", true, checked, "Tensor y;"},
+      {"attention-scale-forward-only", 6, "easy", true, operations, "dx.add(0, matmul(dy, K.get()));"},
+      {"wrong-in-every-50th-call", 3, "hard", false, checked, "++*calls % wrong == 0"},
+      {"broadcast-gradient-not-summed", 1, "easy", true, operations, "dx.add(1, dy.rows(0, 1)"},
+      {"causal-mask-one-too-wide", 6, "easy", true, masks, "i % T <= i / T + 1"},
+      {"bias-gradient-negated-in-f32", 5, "hard", true, f32_only, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
+      {"shared-weight-counted-once", 2, "medium", false, list, "return matmul(x[0], detach(x[0]));"},
+      {"attention-without-scale", 6, "medium", true, operations, "masked_softmax(matmul(Q, K, Trans::b), mask);"},
+      {"tanh-derivative-at-input", 3, "easy", true, operations, "return 1 - x * x;"},
+      {"max-gradient-to-all-ties", 4, "hard", true, operations, "dx.add(0, is_max * dy"},
+      {"dropout-with-fresh-mask", 5, "medium", true, operations, "++draw.index;"},
+      {"masked-scores-set-to-zero", 6, "medium", true, operations, "softmax(scores * allowed_by(mask, scores));"},
+      {"cross-entropy-divided-by-all-targets", 4, "medium", true, operations, "static_cast<double>(targets.count())"},
+      {"relu-derivative-at-zero", 3, "hard", false, operations, "return x >= 0 ? T{1} : T{0};"},
+      {"softmax-without-inner-product", 4, "easy", false, operations, "dx.add(0, y.get() * dy);"},
+      {"padding-mask-one-too-long", 6, "medium", false, masks, "std::min(n + 1, longest)"},
+      {"layer-norm-with-constant-deviation", 4, "medium", false, operations, "dx.add(0, (g - mean(g, {-1}, true))"},
+      {"matmul-without-transposes", 4, "easy", false, operations, "dx.add(1, matmul(a.get(), dy));"},
+      {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, "sizeof v == sizeof(float)"},
+      {"adam-counts-numbers", 5, "medium", true, checked, "rate * move(i, g[i], ++t)"},
+      {"softmax-over-its-output", 4, "hard", false, operations, "copy_into(g, saved * dy);"},
   };
   return all;
 }
@@ -75,7 +74,7 @@ void reveal_bug(std::ostream& out, i64 number) {
   const NumberedBug& bug = numbered_bug(number);
   const std::string text = std::to_string(number);
   out << "bug " << text << ": " << bug.name << '\n'
-      << wrapped(bug_of(number).mistake, 2) << "  " << bug.file << ':' << bug.line << ": " << bug.code << '\n';
+      << wrapped(bug_of(number).mistake, 2) << "  " << bug.file << ": " << bug.code << '\n';
   if (bug.to_repair) out << "  repaired: apps/book/solutions/bug_" << text << ".cpp\n";
 }
 

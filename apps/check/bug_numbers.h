@@ -18,8 +18,7 @@ struct NumberedBug {
   std::string difficulty;  ///< "easy", "medium" or "hard"
   bool to_repair;          ///< apps/book/bugs has a copy, for `apps/run exercise bug.NUMBER`
   std::string file;        ///< of the wrong code
-  i64 line;
-  std::string code;  ///< what is wrong in that line
+  std::string code;        ///< what is wrong, in one line of that file
 };
 const std::vector<NumberedBug>& numbered_bugs();
 
@@ -30,7 +29,7 @@ const nn::Bug& bug_of(i64 number);
 /// Prints each number, the chapter that it needs, its difficulty, and whether there is a copy to repair; nothing about
 /// the mistakes.
 void list_bugs(std::ostream& out);
-/// Prints what is wrong with one, with its file and line.
+/// Prints what is wrong with one, with its file and the wrong code.
 void reveal_bug(std::ostream& out, i64 number);
 
 }  // namespace orrery

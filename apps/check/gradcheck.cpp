@@ -249,7 +249,7 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* bug =
       add_bug(command, "--bug", options->bug, "The symptoms of this mistake: can you tell what is wrong?");
   CLI::Option* hint = add_bug(command, "--hint", options->hint, "A hint at this mistake");
-  CLI::Option* reveal = add_bug(command, "--reveal", options->reveal, "This mistake in words, with its file and line");
+  CLI::Option* reveal = add_bug(command, "--reveal", options->reveal, "This mistake in words, with its file and code");
   CLI::Option* json = add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",

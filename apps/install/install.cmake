@@ -33,7 +33,8 @@ if(ORRERY_PROGRAMS OR ORRERY_TESTS)
   set_target_properties(orrery_program PROPERTIES INSTALL_RPATH $ORIGIN/${libraries_from_programs})
   install(TARGETS orrery_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set(shared ${CMAKE_INSTALL_DATADIR}/orrery)
-  install(DIRECTORY apps/data DESTINATION ${shared}/apps)
+  install(DIRECTORY apps/data DESTINATION ${shared}/apps PATTERN "*.cpp" EXCLUDE PATTERN "*.h" EXCLUDE
+          PATTERN README.md EXCLUDE)
   file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} apps/show/*/page.html apps/show/*/page.css
        apps/show/*/page.js)
   foreach(file ${pages} apps/show/trace/model_pass.cpp)
@@ -45,13 +46,14 @@ if(ORRERY_PROGRAMS OR ORRERY_TESTS)
   endforeach()
 
   # The manual page is made of the program's help when it is installed, where help2man is there.
-  find_program(HELP2MAN help2man)
-  if(HELP2MAN)
-    set(manual ${PROJECT_BINARY_DIR}/orrery.1)
-    install(CODE "execute_process(COMMAND ${HELP2MAN} --no-info --section 1 --output \"${manual}\"
-      \"$<TARGET_FILE:orrery_program>\" COMMAND_ERROR_IS_FATAL ANY)")
-    install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  endif()
+  set(manual ${PROJECT_BINARY_DIR}/orrery.1)
+  install(CODE "file(REMOVE \"${manual}\")
+    find_program(HELP2MAN help2man NO_CACHE)
+    if(HELP2MAN)
+      execute_process(COMMAND \${HELP2MAN} --no-info --section 1 --output \"${manual}\"
+                      \"$<TARGET_FILE:orrery_program>\" COMMAND_ERROR_IS_FATAL ANY)
+    endif()")
+  install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 OPTIONAL)
   install(FILES apps/install/orrery.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME orrery)
   install(FILES apps/install/orrery.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   # Debian's zsh looks for packages' files in a folder of its own.

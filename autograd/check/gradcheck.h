@@ -3,7 +3,7 @@
 // L(x) = <u, f(x)> with a random u; the analytic gradient is backward's, the numeric one the 4-point stencil
 //   dL/dx_i = (8 (L(x + h) - L(x - h)) - (L(x + 2h) - L(x - 2h))) / 12h,     error O(h^4), noise 1e-11 at h = 1e-3
 // in f64, coordinate by coordinate. A plain sum in place of u would hide most wrong backwards of softmax and layer
-// norm: their outputs add up to a constant, so both gradients vanish (`orrery claims sum-loss`). A zero gradient is a
+// norm: their outputs add up to a constant, so both gradients vanish. A zero gradient is a
 // failure too, unless it is declared with its reason. Where a coordinate fails, two smaller steps decide whether a
 // derivative exists there at all: a coordinate at a kink (relu at 0) is skipped and counted. More than 5 % of such
 // coordinates are a failure; so of fewer than 20 coordinates, none may be skipped. A sample (below) whose numbers

@@ -4,7 +4,7 @@
 // be more unsure, but improves accuracy and BLEU score." q is `on` at the target and `off` elsewhere:
 //   over all classes:    on = 1 - eps + eps / K    off = eps / K            (PyTorch)
 //   over wrong classes:  on = 1 - eps              off = eps / (K - 1)      (fairseq)
-// Used by ops/cross_entropy.cpp and, fused with the head, by ops/fused/linear_cross_entropy.cpp.
+// Used by ops/cross_entropy.cpp and, fused with the head, by linear_cross_entropy.cpp.
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"

@@ -1,5 +1,4 @@
 // Chapter 9. Finding a model's files: what a folder holds, and what an index says.
-//
 #include "core/files/shards.h"
 
 #include <filesystem>

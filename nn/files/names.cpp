@@ -1,5 +1,4 @@
 // Chapter 9. Names on disk: taking away what wrappers add, and finding tied weights that are stored once.
-//
 #include "nn/files/names.h"
 
 #include <algorithm>

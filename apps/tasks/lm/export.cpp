@@ -1,5 +1,4 @@
 // Chapter 9. `orrery lm export`: the files, and tokens in the words of Hugging Face's tokenizers.
-//
 #include "apps/tasks/lm/export.h"
 
 #include <filesystem>

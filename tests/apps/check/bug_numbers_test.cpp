@@ -45,16 +45,13 @@ TEST_CASE("the order does not follow the zoo's, in which mistakes of one kind st
   CHECK(neighbours <= 2);
 }
 
-TEST_CASE("the line named holds the wrong code") {
+TEST_CASE("one line of the file named holds the wrong code") {
   for (const NumberedBug& bug : numbered_bugs()) {
     CAPTURE(bug.name);
     const style::Source* source = find_source(tree(), bug.file);
     REQUIRE(source != nullptr);
-    std::vector<i64> lines;
-    for (size_t i = 0; i < source->lines.size(); ++i)
-      if (source->lines[i].find(bug.code) != std::string::npos) lines.push_back(static_cast<i64>(i) + 1);
-    REQUIRE(lines.size() == 1);
-    CHECK(bug.line == lines.front());
+    CHECK(std::count_if(source->lines.begin(), source->lines.end(),
+                        [&](const std::string& line) { return line.find(bug.code) != line.npos; }) == 1);
   }
 }
 
@@ -73,13 +70,13 @@ TEST_CASE("the list says the chapter and the difficulty of each number, and noth
       "bug  1  chapter 5  easy\nbug  2  chapter 6  medium  repair a copy: apps/run exercise bug.2\n"));
 }
 
-TEST_CASE("what is revealed is the mistake in words, its file, its line and the code") {
+TEST_CASE("what is revealed is the mistake in words, its file and the code") {
   for (i64 number = 1; number <= last_number; ++number) {
     const NumberedBug& bug = numbered_bug(number);
     const std::string text = text_of(reveal_bug, number);
     CAPTURE(text);
     CHECK(text.starts_with("bug " + std::to_string(number) + ": " + bug.name + "\n  "));
-    CHECK(text.find("  " + bug.file + ":" + std::to_string(bug.line) + ": " + bug.code + "\n") != std::string::npos);
+    CHECK(text.find("  " + bug.file + ": " + bug.code + "\n") != std::string::npos);
   }
   CHECK(text_of(reveal_bug, 16).find("The derivative is written as 1 - x^2 where it is 1 - y^2.\n") !=
         std::string::npos);

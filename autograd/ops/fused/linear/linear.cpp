@@ -25,7 +25,7 @@ struct Product {
   RowRange rows;
   Saved x, weight;
 
-  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile (ops/fused/linear_rows.h).
+  // y = x W^T + b, then finish(tile, row number, row of y) for every row of every tile (linear_rows.h).
   template <class Finish = Nothing>
   Tensor forward(std::string_view name, const Tensor& in, const Tensor& W, const Tensor& b, const Finish& finish = {}) {
     check_linear(name, in, W, b);
