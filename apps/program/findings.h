@@ -1,8 +1,8 @@
 // Chapter 9. What is right and wrong with a machine, a build and an environment, and what to do about it.
 //
 // One list for two readers: a training prints at its start what is harmful; `orrery doctor` prints everything, and
-// measures as well (apps/measure/doctor/checks.h). The functions look only at values that were read before, so that tests can
-// describe any machine to them.
+// measures as well (apps/measure/doctor/checks.h). The functions look only at values that were read before, so that
+// tests can describe any machine to them.
 #pragma once
 
 #include <string>

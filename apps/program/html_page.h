@@ -15,8 +15,8 @@ std::string json_in_script(std::string json);
 /// Puts `text` in the first place of `place` in `page`. Error: there is none.
 void fill_in(std::string& page, std::string_view place, std::string_view text);
 
-/// The page of `folder`, such as "apps/show/trace". `data` is what its script reads: JSON in the form of `json_in_script`.
-/// Errors: a file is missing, or page.html lacks a place.
+/// The page of `folder`, such as "apps/show/trace". `data` is what its script reads: JSON in the form of
+/// `json_in_script`. Errors: a file is missing, or page.html lacks a place.
 std::string html_page(const std::string& folder, std::string_view data);
 
 }  // namespace orrery

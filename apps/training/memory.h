@@ -6,8 +6,8 @@
 // backward. For each token, each layer keeps q, k, v and the output of self-attention, 4 d_model numbers, and the inner
 // activation of the feed-forward network, d_ff numbers. Cross-attention keeps q and the output, 2 d_model, for each
 // target token, and k and v, 2 d_model, for each source token. An attention of n queries and m keys keeps h n m
-// weights, unless m is so large that it is computed in tiles (autograd/ops/fused/attention/tiled_attention.cpp). A head that is
-// not fused with the loss keeps its logits: for each token as many as the vocabulary has.
+// weights, unless m is so large that it is computed in tiles (autograd/ops/fused/attention/tiled_attention.cpp). A head
+// that is not fused with the loss keeps its logits: for each token as many as the vocabulary has.
 #pragma once
 
 #include <string>

@@ -139,8 +139,8 @@ Variable zero_padding(const Variable& x, const Mask& mask) {
 
 namespace {
 
-// Dropout in whose mask each key is a row, as in autograd/ops/fused/attention/packed_attention.cpp, so that both forms drop the
-// same weights.
+// Dropout in whose mask each key is a row, as in autograd/ops/fused/attention/packed_attention.cpp, so that both forms
+// drop the same weights.
 Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
   constexpr std::array<i64, 4> keys_first{0, 1, 3, 2};
   return permute(dropout(permute(weights, keys_first), p, draw), keys_first);

@@ -5,7 +5,8 @@
 //   L = -sum_k q_k log p_k = lse(x) - sum_k q_k x_k        lse(x) = m + log sum_k e^{x_k - m},  m = max x
 //   dL/dx_k = p_k - q_k
 // The loss is the sum over all targets that count (those that are not ignored), divided by their number, by nothing, or
-// by a number that the caller gives. This single pass is faster than log_softmax, mul and sum (apps/measure/bench/README.md).
+// by a number that the caller gives. This single pass is faster than log_softmax, mul and sum
+// (apps/measure/bench/README.md).
 // Read next: autograd/ops/layer_norm.cpp
 #include "autograd/ops/cross_entropy.h"
 

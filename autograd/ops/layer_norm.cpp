@@ -8,8 +8,8 @@
 //   dx_i = r (g_i - 1/n sum_j g_j - x^_i k sum_j g_j x^_j)
 //   dw_i = sum over rows dy_i x^_i        db_i = sum over rows dy_i
 // The term with k comes from dr/dx_i. The variance takes two passes, since the one-pass formula E[x^2] - mu^2 loses the
-// digits of large numbers (apps/measure/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these are
-// their lines, in which g(i) is g_i, s.normalized(x[i]) is x^_i, inner is k sum_j g_j x^_j, and s.scale is 1 unless
+// digits of large numbers (apps/measure/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these
+// are their lines, in which g(i) is g_i, s.normalized(x[i]) is x^_i, inner is k sum_j g_j x^_j, and s.scale is 1 unless
 // squares would overflow or vanish:
 //   y[i] = s.normalized(x[i]);                                               forward
 //   y[i] *= weight[i];

@@ -38,9 +38,9 @@ struct LoopRules {
 inline thread_local LoopRules loop_rules;
 
 /// While it lives, numbers below the smallest normal one (denormal numbers) are treated as zero on this thread, since
-/// arithmetic with them is much slower (apps/measure/bench/README.md). Every loop below does this on each of its threads, the
-/// caller's included, so that results depend neither on the thread nor on the mode that a host program has set. The
-/// host's mode is restored.
+/// arithmetic with them is much slower (apps/measure/bench/README.md). Every loop below does this on each of its
+/// threads, the caller's included, so that results depend neither on the thread nor on the mode that a host program has
+/// set. The host's mode is restored.
 class FlushDenormals {
  public:
   FlushDenormals() : before_(mode()) {

@@ -17,8 +17,8 @@ namespace {
 
 // C is cut into `least_tiles` tiles along its longer side. Their number is doubled, at most twice, while each tile
 // still has this length. The lengths below are for least_tiles = 2; for t they are multiplied by 2 / t. Each tile packs
-// the other factor again, which costs strips of rows more than strips of columns (apps/measure/bench/README.md). Powers of 2
-// give threads equal shares.
+// the other factor again, which costs strips of rows more than strips of columns (apps/measure/bench/README.md). Powers
+// of 2 give threads equal shares.
 constexpr i64 tile_rows = 1024, tile_columns = 256;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;

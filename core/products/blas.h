@@ -2,8 +2,8 @@
 //
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles, and each
 // tile is one single-threaded product. Tiles depend on the shape (m, n, k) and on `set_least_tiles`, not on the
-// threads, so the bits are the same for any number of threads. Speeds next to OpenBLAS's own: apps/measure/bench/README.md.
-// Sizes must have been checked: use `gemm` (core/products/gemm.h).
+// threads, so the bits are the same for any number of threads. Speeds next to OpenBLAS's own:
+// apps/measure/bench/README.md. Sizes must have been checked: use `gemm` (core/products/gemm.h).
 #pragma once
 
 #include <optional>
@@ -50,8 +50,8 @@ BlasInfo blas_info();
 /// Whether two words are the same except for upper and lower case: OPENBLAS_CORETYPE=haswell works too.
 bool same_word(std::string_view a, std::string_view b);
 
-/// The level that OpenBLAS's kernels of this name use, in any spelling; nothing for names that are not known: those of other
-/// architectures, and of an OpenBLAS newer than this table, which are taken to be as wide as the CPU.
+/// The level that OpenBLAS's kernels of this name use, in any spelling; nothing for names that are not known: those of
+/// other architectures, and of an OpenBLAS newer than this table, which are taken to be as wide as the CPU.
 std::optional<VectorLevel> kernel_vector_level(std::string_view kernel);
 /// Whether its kernels use less than `level`. OpenBLAS takes a CPU that is newer than itself for the oldest one.
 bool has_narrow_vectors(const BlasInfo& blas, VectorLevel level);

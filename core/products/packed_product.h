@@ -2,9 +2,9 @@
 //
 // If A and B are large, or their columns are far apart in memory, each number is read many times, and from far away. So
 // a block of A and a strip of B are first copied ("packed") in the order in which they are read: the block stays in the
-// second cache, the strip in the first, and small_product.h multiplies them. Either factor may be transposed, since only
-// packing sees how it is stored. Sums run over the inner index in order, as in core/products/unpacked_product.h, so the
-// bits of a result depend neither on the blocks nor on the threads nor on the width of vectors.
+// second cache, the strip in the first, and small_product.h multiplies them. Either factor may be transposed, since
+// only packing sees how it is stored. Sums run over the inner index in order, as in core/products/unpacked_product.h,
+// so the bits of a result depend neither on the blocks nor on the threads nor on the width of vectors.
 #pragma once
 
 #include "core/products/gemm.h"

@@ -7,8 +7,8 @@
 //   A B      from 64 rows on, up to an inner size of 2,048, or where C is narrow
 //   A B^T    from 512 rows on, up to an inner size of 512: B is transposed first, a small part of the work
 //   A^T B    up to 1,024 columns of A, from 64 rows on: C stays in the cache and adds up 128 rows of A and B at a time
-// All others are thin, packed, or left to BLAS. Speeds: apps/measure/bench/README.md. A sum runs over the inner index in
-// order, whatever the tiles are. Which products run this way affects the bits of a result.
+// All others are thin, packed, or left to BLAS. Speeds: apps/measure/bench/README.md. A sum runs over the inner index
+// in order, whatever the tiles are. Which products run this way affects the bits of a result.
 #pragma once
 
 #include "core/products/gemm.h"

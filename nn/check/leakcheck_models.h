@@ -29,9 +29,9 @@ enum class MaskFault {
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Encoder> encoder, i64 d_model, MaskFault fault = MaskFault::none);
 /// The checks of a decoder, on x [B, T, d_model] with memory [B, S, d_model].
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Decoder> decoder, i64 d_model, MaskFault fault = MaskFault::none);
-/// The same with enough keys that attention is computed in tiles (autograd/ops/fused/attention/tiled_attention.h): once with a
-/// long x and a short memory, once with a short x and a long memory. Only some positions are moved: in each row the
-/// last token, the first padding, and a few others.
+/// The same with enough keys that attention is computed in tiles (autograd/ops/fused/attention/tiled_attention.h): once
+/// with a long x and a short memory, once with a short x and a long memory. Only some positions are moved: in each row
+/// the last token, the first padding, and a few others.
 std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64 d_model,
                                            MaskFault fault = MaskFault::none);
 /// The checks of a whole model, on token ids. Without a fault they use the masks that the model makes from the ids.

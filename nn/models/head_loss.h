@@ -1,7 +1,8 @@
 // Chapter 7. The loss of a translator: the last layer and the cross entropy of its logits, as one operation.
 //
 // The logits have a number for each token of the vocabulary, more than anything else in the model. They are computed in
-// chunks and never stored as a whole (autograd/ops/fused/linear/linear_cross_entropy.cpp), unless the last layer was replaced.
+// chunks and never stored as a whole (autograd/ops/fused/linear/linear_cross_entropy.cpp), unless the last layer was
+// replaced.
 #pragma once
 
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"

@@ -1,7 +1,7 @@
 // Chapter 9. A program of somebody else's project: trains a small Transformer and prints a fingerprint of its numbers.
 //
-// The checker, a library of its own, then proves an operation. With an argument, it instead compares an operation of its
-// own with the library's, which is the same formula: bits on stdout, the time of a pass on stderr.
+// The checker, a library of its own, then proves an operation. With an argument, it instead compares an operation of
+// its own with the library's, which is the same formula: bits on stdout, the time of a pass on stderr.
 #include <algorithm>
 #include <chrono>
 #include <iostream>

@@ -39,7 +39,8 @@ AttentionResult attention_masked_after_softmax(const Variable& Q, const Variable
 AttentionResult attention_with_masked_scores_of_zero(const Variable& Q, const Variable& K, const Variable& V,
                                                      const Mask& mask);
 
-// Right in f64, wrong in f32 (apps/check/zoo/wrong_operations_f32.cpp): gradcheck works in f64, and the proof compares the two.
+// Right in f64, wrong in f32 (apps/check/zoo/wrong_operations_f32.cpp): gradcheck works in f64, and the proof compares
+// the two.
 /// No gradient beyond |x| = 1.5.
 Variable tanh_saturated_early_in_f32(const Variable& x);
 /// x W^T + b, with the gradient of b negated.

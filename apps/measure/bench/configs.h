@@ -1,8 +1,8 @@
 // Chapter 9. The configurations for measuring speed: the same models and batches as for other frameworks.
 //
 // Two kinds: encoder-decoders, and GPTs, which have no encoder. All are trained in the same way
-// (apps/measure/bench/training.h). One table lists the differences, in this order: size of the vocabulary, d_model, heads,
-// layers, d_ff, the shape of a batch, dropout.
+// (apps/measure/bench/training.h). One table lists the differences, in this order: size of the vocabulary, d_model,
+// heads, layers, d_ff, the shape of a batch, dropout.
 #pragma once
 
 #include <span>

@@ -56,8 +56,8 @@ class ProductList {
     add({.what = what + ", dx", .trans = Trans::none, .m = rows, .n = in, .k = out, .calls = calls});
     add({.what = what + ", dW", .trans = Trans::a, .m = out, .n = in, .k = rows, .calls = calls});
   }
-  // Head and loss as one operation (autograd/ops/fused/linear/linear_cross_entropy.cpp): several chunks of rows with W^T, or
-  // all rows at once.
+  // Head and loss as one operation (autograd/ops/fused/linear/linear_cross_entropy.cpp): several chunks of rows with
+  // W^T, or all rows at once.
   void head(i64 rows, i64 in, i64 classes) {
     in_chunks(rows, classes, [&](i64 chunk, i64 chunks) {
       if (chunk == rows) return linear("head", 1, rows, in, classes);

@@ -6,9 +6,9 @@
 //   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
 //   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
 // The two letters stand for the left and the right factor: T if it is transposed, N if not. The linear map to the
-// logits may be fused with the loss and work on chunks of rows (autograd/ops/fused/linear/linear_cross_entropy.cpp). It then
-// makes its products once for each chunk, uses a transposed copy of W, so that y = x W^T is NN, and computes
-// dW^T = x^T dy, which is TN. Each product is measured with the kernel that training uses, and with OpenBLAS:
+// logits may be fused with the loss and work on chunks of rows (autograd/ops/fused/linear/linear_cross_entropy.cpp). It
+// then makes its products once for each chunk, uses a transposed copy of W, so that y = x W^T is NN, and computes dW^T
+// = x^T dy, which is TN. Each product is measured with the kernel that training uses, and with OpenBLAS:
 //   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
 //   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
 //                 is masked. As in the fused operation, scores and d weights are transposed and padded.

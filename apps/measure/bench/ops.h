@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench ops`: how fast every loop other than a matrix product is, compared with the triad.
 //
-// The triad is a_i = b_i + s c_i (apps/measure/bench/loops.h). Each loop is measured at two sizes: with matrices that stay in
-// the caches of the cores, and with matrices that do not fit into any cache.
+// The triad is a_i = b_i + s c_i (apps/measure/bench/loops.h). Each loop is measured at two sizes: with matrices that
+// stay in the caches of the cores, and with matrices that do not fit into any cache.
 #pragma once
 
 #include <ostream>

@@ -92,7 +92,8 @@ void add_claims(CLI::App& program, int& exit_code) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App& command = add_command(program, "claims", "Measure what papers and tutorials say about Transformers",
                                   "Examples:\n  orrery claims\n  orrery claims label-smoothing 'extrapolation-*'");
-  add_arguments(command, "NAME", options->names, "Claims, such as label-smoothing or 'extrapolation-*'; without any: all");
+  add_arguments(command, "NAME", options->names,
+                "Claims, such as label-smoothing or 'extrapolation-*'; without any: all");
   CLI::Option* list =
       add_flag(command, "--list", options->list, "Print the names of the claims and what they say, measure nothing");
   CLI::Option* json =

@@ -1,8 +1,8 @@
 // Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
 //
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
-// gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures with
-// the one in `apps/book/figures/`; diagrams without numbers are only kept there.
+// gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures
+// with the one in `apps/book/figures/`; diagrams without numbers are only kept there.
 #pragma once
 
 #include <map>

@@ -10,12 +10,12 @@
 // The composed form, autograd/ops/attention.cpp, is the one to read: there each line is an operation of its own, and
 // every head is first copied. Here a task is one head of one batch row, and its matrices are columns of the packed
 // products. Queries are processed in tiles, so that the scores, weights and gradients of a tile stay in the cache of a
-// core. Scores are stored transposed, one row per key (autograd/ops/fused/attention/scores.h). Keys beyond a padding length are
-// never read, and blocks of 64 keys that no query of a tile may see are skipped. P is
-// saved, negated where dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many
-// keys, autograd/ops/fused/attention/tiled_attention.h computes the same without storing P, which has B h n m numbers.
-// Speeds: apps/measure/bench/README.md.
-// Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k + d_v)]; O [B, n, h d_v].
+// core. Scores are stored transposed, one row per key (autograd/ops/fused/attention/scores.h). Keys beyond a padding
+// length are never read, and blocks of 64 keys that no query of a tile may see are skipped. P is saved, negated where
+// dropout drops, so that one tensor holds both P and m; without a tape nothing is saved. For many keys,
+// autograd/ops/fused/attention/tiled_attention.h computes the same without storing P, which has B h n m numbers.
+// Speeds: apps/measure/bench/README.md. Shapes: qkv [B, n, h (2 d_k + d_v)], or q [B, n, h d_k] and kv [B, m, h (d_k +
+// d_v)]; O [B, n, h d_v].
 #include "autograd/ops/fused/attention/packed_attention.h"
 
 #include "autograd/ops/fused/attention/packed_heads.h"

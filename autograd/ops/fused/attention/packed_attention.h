@@ -12,8 +12,8 @@ struct HeadSizes {
 
 /// Attention of all heads on a packed product, as projections return it: from qkv [B, n, h (2 d_k + d_v)] to
 /// [B, n, h d_v], without copying heads. A bias must be by distance. More than 512 keys are processed in tiles, so that
-/// memory grows linearly with the length (autograd/ops/fused/attention/tiled_attention.h). Errors: shapes, a mask or a bias that
-/// do not fit; no head, or heads of size 0; p outside [0, 1].
+/// memory grows linearly with the length (autograd/ops/fused/attention/tiled_attention.h). Errors: shapes, a mask or a
+/// bias that do not fit; no head, or heads of size 0; p outside [0, 1].
 Variable packed_attention(const Variable& qkv, const HeadSizes& heads, const Mask& mask,
                           const AttentionWeightOptions& options = {});
 /// The same with the queries of one sequence, [B, n, h d_k], and the keys and values of another, [B, m, h (d_k + d_v)].

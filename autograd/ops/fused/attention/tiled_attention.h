@@ -4,8 +4,8 @@
 // short sequence has several, as tests do. It is "FlashAttention: Fast and Memory-Efficient Exact Attention with
 // IO-Awareness" (Dao, Fu, Ermon, Rudra, Re 2022) with the order of loops of "FlashAttention-2" (Dao 2023): forward
 // loops over tiles of queries, and divides O only at the end. Q_i, O_i and dO_i are tiles of B_r queries, K_j and V_j
-// tiles of B_c keys. m are dropout's factors and W = m P, as in autograd/ops/fused/attention/packed_attention.cpp. largest_i and
-// sum_i have one number for each query (m_i and l_i of Dao 2023).
+// tiles of B_c keys. m are dropout's factors and W = m P, as in autograd/ops/fused/attention/packed_attention.cpp.
+// largest_i and sum_i have one number for each query (m_i and l_i of Dao 2023).
 //
 // Forward (Dao 2023, algorithm 1). For each i, start with largest_i = -infinity, sum_i = 0, O_i = 0; for each j that
 // Q_i sees:

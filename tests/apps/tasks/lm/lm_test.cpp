@@ -314,8 +314,8 @@ TEST_CASE("Ctrl-C ends the training, judges and saves what there is, and exits w
         "50\n");
 }
 
-// nanoGPT's own recipe ends higher, here as in PyTorch: apps/tasks/lm/training.h says what differs, apps/measure/bench/README.md by
-// how much.
+// nanoGPT's own recipe ends higher, here as in PyTorch: apps/tasks/lm/training.h says what differs,
+// apps/measure/bench/README.md by how much.
 TEST_CASE("seeds: the default recipe reaches 1.905 over the whole validation text, and 1.90 as lowest estimate") {
   double losses = 0, estimates = 0;
   for (int seed = 1; seed <= 5; ++seed) {
