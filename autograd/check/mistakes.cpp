@@ -200,7 +200,7 @@ void Hidden::backward_ended(const Node& node) {
     if (kind_ == Kind::writes_dy)
       double_values(dy);
     else
-      kept_.push_back(dy.clone());
+      kept_.push_back(dy);
     changed_ = changed_ || (kind_ == Kind::keeps_dy && dy.count() > 0);
   }
 }

@@ -93,7 +93,7 @@ class Hidden final : public Observer {
     other_thread,   ///< x 2 in another thread than the first
     sets_threads,   ///< sets the number of threads
     fiftieth,       ///< x 2 in every 50th pass
-    keeps_dy,       ///< keeps a copy of each dy for ever
+    keeps_dy,       ///< keeps each dy for ever
     dy_of_1,        ///< x 2 if dy is 1 everywhere
     uniform_dy,     ///< x 2 if dy has several numbers, and these are equal
     dy_with_0,      ///< x 2 if some numbers of dy are 0

@@ -11,7 +11,7 @@
 //   f32          each leaf's gradient differs from that of f64 by at most 1e-6 of its max |g|, and the output by at
 //                most 1e-6 of max |y|, in each of four draws of numbers (one if a leaf is long); a larger difference
 //                must look like rounding, and be no more than rounding can explain (autograd/check/rounding.h)
-//   repeatable   64 fresh passes give equal bits (4 where a leaf is long), and none leaves more memory than before
+//   repeatable   64 fresh passes give equal bits (4 where a leaf is long), and none keeps a dy for ever
 //   zero         dL/dy = 0 gives dL/dx = 0, exactly
 //   threads      equal bits for 1 to 9, 12, 13 and 16 threads, every loop cut into chunks of one element
 //                (core/machine/parallel.h), long ones into about 64 chunks; and in another thread than the first, the
@@ -38,8 +38,7 @@
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
 // or less often than every 64th pass; one for a dL/dy, an input or a composition that is special in still another way,
-// such as a single 1, an infinity, or f(x, 2 x); memory that is kept in some passes only, in a long sample, or outside
-// of tensors; a wrong forward, whose derivative is right; an operation that asks in forward which of its inputs want a
+// such as a single 1, an infinity, or f(x, 2 x); memory that is kept for ever, except for dy itself; a wrong forward, whose derivative is right; an operation that asks in forward which of its inputs want a
 // gradient, and errs for some of them (for `subsets`, the tape is cut after forward); and whatever an operation does on
 // purpose while it is proven only. For layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp

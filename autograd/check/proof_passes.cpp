@@ -13,7 +13,6 @@
 #include "autograd/check/rounding.h"
 #include "autograd/check/scheduling.h"
 #include "autograd/observer.h"
-#include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 
 namespace orrery::parts {
@@ -206,23 +205,51 @@ ProofPart prove_changed(const Sample& sample, u64 seed) {
               std::to_string(changes) + " changes in place: " + std::to_string(errors) + " errors, else the same bits");
 }
 
-// Often enough to find a mistake in every 50th pass; less often if tensors are long. Other threads may allocate at the
-// same time, so memory counts as kept only if it grows in every one of many passes.
+namespace {
+
+// Holds every dy of a pass.
+struct HeldGradients final : ForwardingObserver {
+  void backward_begins(const Node& node) override {
+    ForwardingObserver::backward_begins(node);
+    for (const OutputSlot& output : node.outputs)
+      if (output.gradient.defined()) tensors.push_back(output.gradient);
+  }
+  std::vector<Tensor> tensors;
+};
+
+// Whether somebody still holds a dy of one pass after another one, in which it was not used again.
+bool keeps_gradients(const Checkable& f, u64 seed) {
+  std::array<HeldGradients, 2> passes;
+  for (HeldGradients& held : passes) {
+    const ObserverScope scope(held);
+    one_pass(f, seed);
+  }
+  std::vector<Tensor>& first = passes[0].tensors;
+  while (!first.empty()) {
+    const Tensor dy = std::move(first.back());
+    first.pop_back();
+    const auto shares = [&](const Tensor& other) { return dy.shares_memory_with(other); };
+    if (dy.count() > 0 && !dy.sole_owner() && std::none_of(first.begin(), first.end(), shares) &&
+        std::none_of(passes[1].tensors.begin(), passes[1].tensors.end(), shares))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Often enough to find a mistake in every 50th pass; less often if tensors are long.
 ProofPart prove_repeatable(const Sample& sample, u64 seed) {
   int passes = 0;
   for (const Dtype dtype : {f32, f64}) {
     const Checkable f = sample.build(dtype, seed);
-    const bool many = longest_leaf(f) < long_tensor;
-    passes = many ? 64 : 4;
+    passes = longest_leaf(f) < long_tensor ? 64 : 4;
     const std::vector<Tensor> first = one_pass(f, seed);
-    bool grows = many;
     for (int pass = 2; pass <= passes; ++pass) {
-      const i64 bytes = memory_counters().live_bytes;
       const std::string where = first_difference(f.leaves, first, one_pass(f, seed));
       if (!where.empty()) return part("repeatable", "pass " + std::to_string(pass) + " gives other bits for " + where);
-      grows = grows && memory_counters().live_bytes > bytes;
     }
-    if (grows) return part("repeatable", "each pass keeps memory for ever");
+    if (keeps_gradients(f, seed)) return part("repeatable", "each pass keeps a dy for ever");
   }
   return part("repeatable", "", std::to_string(passes) + " fresh passes, equal bits");
 }

@@ -223,7 +223,7 @@ TEST_CASE("a failed proof says in a few lines which part failed first, where, an
   CHECK(read[1] == "        gradients: 6 of 6 coordinates are wrong; ratio 0.5000 everywhere");
   CHECK(read[2].starts_with("          input 0[0, 0]: analytic "));
   CHECK(read[3].starts_with("        analytic is what backward gives"));
-  CHECK(read[4] == "        2 other parts failed too: far, interleaved");
+  CHECK(read[4] == "        3 other parts failed too: far, small, interleaved");
   CHECK(read[5].starts_with("        hint: y = x x"));
   CHECK(read[6] == "              that it needs two lines.");
 }

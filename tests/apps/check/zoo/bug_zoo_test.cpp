@@ -137,6 +137,6 @@ TEST_CASE("what is wrong in f32 alone passes every check of its slopes, and fail
   for (const std::string name : {"tanh-saturated-early-in-f32", "bias-gradient-negated-in-f32"}) {
     const Proof proof = prove(bug(name).samples.at(0), {.mutants = false});
     for (const ProofPart& part : proof.parts)
-      CHECK_MESSAGE(part.ok == (part.name != "f32" && part.name != "far"), proof);
+      CHECK_MESSAGE(part.ok == (part.name != "f32" && part.name != "far" && part.name != "small"), proof);
   }
 }
