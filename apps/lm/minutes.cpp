@@ -66,8 +66,8 @@ double parameters_of(LmRecipe recipe, const TextData& data) {
   return static_cast<double>(recipe.model.parameter_count());
 }
 
-// Seconds of a step: the shorter of two measurements. If one took far longer than the other, the machine slept, and that
-// time is added to `slept`.
+// Seconds of a step: the shorter of two measurements. If one took far longer than the other, the machine slept, and
+// that time is added to `slept`.
 double measured_twice(const LmRecipe& recipe, const StepSeconds& step_seconds, const Clock& clock, double& slept) {
   constexpr double far_longer = 10;
   std::array<double, 2> step{}, took{};

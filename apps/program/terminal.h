@@ -29,8 +29,8 @@ Terminal terminal_rule(bool is_terminal, const char* no_color, const char* term,
 /// Text of others as it is written to a file descriptor: `harmless_lines` for a terminal, unchanged for a file or pipe.
 std::string for_reader(std::string_view text, int descriptor);
 
-/// A part of a run that may take long, such as reading a text. While it exists, stderr says what it is: on a terminal at
-/// once, in a file or pipe when it has taken `patience` seconds.
+/// A part of a run that may take long, such as reading a text. While it exists, stderr says what it is: on a terminal
+/// at once, in a file or pipe when it has taken `patience` seconds.
 class Phase {
  public:
   explicit Phase(std::string_view what, double patience = 1);

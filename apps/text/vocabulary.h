@@ -11,10 +11,10 @@
 //                   character without a piece becomes its bytes, each a token: "<0x0A>" is the end of a line.
 //   segmented       the text is cut already. Tokens stand between spaces, and "@@" at the end of one says that the
 //                   word goes on, as subword-nmt writes it. Every token of the training text has an id.
-// A translator's sentences are of the first or the last kind. They are read in one spelling (unicode.h), in training and
-// later; a vocabulary that was saved before there was such a spelling takes characters as they are. Both languages share
-// one vocabulary, because a model with shared embeddings needs that (paper, section 3.4). A language model's text is of
-// the second kind.
+// A translator's sentences are of the first or the last kind. They are read in one spelling (unicode.h), in training
+// and later; a vocabulary that was saved before there was such a spelling takes characters as they are. Both languages
+// share one vocabulary, because a model with shared embeddings needs that (paper, section 3.4). A language model's
+// text is of the second kind.
 // Serves: nn/models/transformer.h
 #pragma once
 
