@@ -38,9 +38,10 @@
 // What no proof can find: an error below the tolerance; in f32, one as small as the rounding of the largest numbers of
 // the pass; a mistake beyond the numbers and shapes it is given, at a kink, with a number of threads it does not try,
 // or less often than every 64th pass; one for a dL/dy, an input or a composition that is special in still another way,
-// such as a single 1, an infinity, or f(x, 2 x); memory that is kept for ever, except for dy itself; a wrong forward, whose derivative is right; an operation that asks in forward which of its inputs want a
-// gradient, and errs for some of them (for `subsets`, the tape is cut after forward); and whatever an operation does on
-// purpose while it is proven only. For layers see nn/check/proof.h.
+// such as a single 1, an infinity, or f(x, 2 x); memory that is kept for ever, except for dy itself; a wrong forward,
+// whose derivative is right; an operation that asks in forward which of its inputs want a gradient, and errs for some
+// of them (for `subsets`, the tape is cut after forward); and whatever an operation does on purpose while it is proven
+// only. For layers see nn/check/proof.h.
 // Read next: apps/book/ch3/my_op.cpp
 #pragma once
 
