@@ -214,10 +214,13 @@ void Trainer::with_best(const std::function<void()>& f) {
 }
 
 bool Trainer::has_diverged() const {
-  constexpr size_t last = 30;
-  const double bound = losses_.empty() ? 0 : 2 * std::max(losses_[0], task_.loss_of_guessing());
-  const auto begin = losses_.end() - static_cast<std::ptrdiff_t>(std::min(losses_.size(), last));
-  return std::count_if(begin, losses_.end(), [=](double loss) { return loss > bound; }) > static_cast<int>(last / 2);
+  if (losses_.empty()) return false;
+  constexpr size_t many = 30;
+  const size_t last = std::min(losses_.size(), many), judged = finished() ? last : many;
+  const double bound = 2 * std::max(losses_[0], task_.loss_of_guessing());
+  const auto beyond = std::count_if(losses_.end() - static_cast<std::ptrdiff_t>(last), losses_.end(),
+                                    [=](double loss) { return loss > bound; });
+  return losses_.back() > bound && static_cast<size_t>(beyond) > judged / 2;
 }
 
 void Trainer::end_with_judged() {

@@ -64,8 +64,9 @@ class Trainer {
   i64 parameter_count() const;
   /// The losses of all steps.
   const std::vector<double>& losses() const { return losses_; }
-  /// Whether the loss has left all bounds: in more than half of the last 30 steps it was more than twice as large as in
-  /// the first step, and as that of guessing (Task::loss_of_guessing).
+  /// Whether the loss has left all bounds: in the last step and in more than half of the last 30 it was more than twice
+  /// as large as in the first step, and as that of guessing (Task::loss_of_guessing). A training that ends with fewer
+  /// steps is judged by all of them.
   ///
   /// A training that learns does not come here. It begins near the loss of guessing, and what it learns is below. A
   /// strange batch is one step of 30. A rate that is too large at first throws the loss higher, even twentyfold, but a

@@ -168,18 +168,24 @@ TEST_CASE("buffers are in the state of a training, and in its best model, but no
   }
 }
 
+namespace {
+
+// Whether a training of so many steps has diverged with these losses.
+bool diverges(const std::vector<double>& losses, double guessing, i64 steps = 100) {
+  TrainingRecipe recipe = line_recipe();
+  recipe.steps = steps;
+  LineTraining training(recipe);
+  training.task.guessing = guessing;
+  TrainingState state = training.trainer.state();
+  state.steps_done = static_cast<i64>(losses.size());
+  state.tensors["losses"] = Tensor::of<double>({state.steps_done}, losses);
+  training.trainer.load_state(state);
+  return training.trainer.has_diverged();
+}
+
+}  // namespace
+
 TEST_CASE("a training has diverged when most of its last losses are far above the first and above guessing") {
-  const auto diverges = [](const std::vector<double>& losses, double guessing) {
-    TrainingRecipe recipe = line_recipe();
-    recipe.steps = 100;
-    LineTraining training(recipe);
-    training.task.guessing = guessing;
-    TrainingState state = training.trainer.state();
-    state.steps_done = static_cast<i64>(losses.size());
-    state.tensors["losses"] = Tensor::of<double>({state.steps_done}, losses);
-    training.trainer.load_state(state);
-    return training.trainer.has_diverged();
-  };
   const auto after = [](double first, size_t low, double low_loss, size_t high, double loss) {
     std::vector<double> losses{first};
     losses.insert(losses.end(), low, low_loss);
@@ -196,6 +202,16 @@ TEST_CASE("a training has diverged when most of its last losses are far above th
   CHECK_FALSE(diverges(after(3, 20, 2, 30, 1e9), std::numeric_limits<double>::infinity()));  // no guess is known
   // A first rate ten times too large: the toy with norms first, Adam at 0.06. Then it learns.
   CHECK_FALSE(diverges({4.6, 72.4, 83.9, 35.1, 15.6, 14.6, 10.3, 7.0, 5.9, 4.4, 3.6, 3.4, 3.1, 3.1, 2.9, 2.9}, 2.8));
+  CHECK_FALSE(diverges(after(3, 29, 1e9, 1, 5), 2));  // the last step is within the bound
+}
+
+TEST_CASE("a training that ends after a few steps has diverged when most of all its losses are beyond the bound") {
+  CHECK_FALSE(diverges({1e9}, 2, 1));
+  CHECK_FALSE(diverges({3, 1e9}, 2, 2));  // half of them
+  CHECK(diverges({3, 7, 1e9}, 2, 3));
+  CHECK_FALSE(diverges({3, 7, 1e9}, 2, 4));  // one is left
+  CHECK_FALSE(diverges({3, 5.9, 5.9}, 2, 3));
+  CHECK_FALSE(diverges({4.6, 72.4, 83.9, 35.1, 15.6, 7.0}, 2, 6));  // comes back
 }
 
 TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN among them") {

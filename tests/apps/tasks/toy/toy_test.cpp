@@ -361,3 +361,15 @@ TEST_CASE("a training whose loss leaves all bounds fails with one line, and save
   CHECK(contains(line(kept.text, -1), "; the best model, of step "));
   CHECK(std::filesystem::exists(model));
 }
+
+TEST_CASE("a rate that is a thousand times too large ends no training with exit code 0, however short it is") {
+  const orrery::TemporaryFolder folder;
+  const std::string model = folder / "model";
+  for (const std::string steps : {"", " --steps 15", " --steps 5"}) {
+    CAPTURE(steps);
+    const Result lost = errors("toy --rate 100 --clip 0 --save '" + model + "'" + steps);
+    CHECK(lost.exit_code == 1);
+    CHECK_MESSAGE(contains(line(lost.text, -1), "the training has diverged"), lost.text);
+    CHECK_FALSE(std::filesystem::exists(model));
+  }
+}
