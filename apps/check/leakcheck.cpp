@@ -101,6 +101,7 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
   if (is_gpt) {
     checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path, heads)));
   } else {
+    if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds a Transformer");
     const nn::TransformerConfig saved = nn::config_of(metadata, path);
     checks = checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, saved)));
   }

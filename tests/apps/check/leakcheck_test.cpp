@@ -53,6 +53,9 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(tight.text.ends_with("\n3 checked, 0 leaks\n"));
   CHECK(leakcheck("--break padding --load " + path).exit_code == 1);
   CHECK(run("leakcheck --load " + folder.path().string()).text == run("leakcheck --load " + path).text);
+  const Result no_gpt = leakcheck("--heads 4 --load " + path);
+  CHECK(no_gpt.exit_code == 2);
+  CHECK(contains(no_gpt.text, "--heads: is for a GPT-2 of another program; " + path + " holds a Transformer"));
   CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
   CHECK(run("leakcheck --load " + path + ".gone").text == "");  // no legend where there is no matrix
 }
