@@ -126,9 +126,10 @@ CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::strin
   return command.add_option(name, value, description)->check(no_option(command))->type_name("TEXT")->default_str("");
 }
 
-CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description) {
-  const std::string kind = name.starts_with('-') ? "FILE" : "";  // an argument's own name says what it is
-  return add_text(command, name, value, kind, description)->check(file_name());
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description,
+                      const std::string& kind) {
+  const bool is_option = name.starts_with('-');  // an argument's own name says what it is
+  return add_text(command, name, value, is_option ? kind : "", description)->check(file_name());
 }
 
 CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::string& value,

@@ -32,8 +32,9 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& v
 CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
                           const std::string& description);
 /// An option or argument whose value is the name of a file. One that begins with "-" is wrong usage; "./-" means such a
-/// file.
-CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description);
+/// file. `kind` names an option's value in the help.
+CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description,
+                      const std::string& kind = "FILE");
 /// An option whose value is the name of a file to write. The help adds that an earlier file is replaced, but never a
 /// model: the command refuses one by `check_can_write_text` (output_file.h).
 CLI::Option* add_output_file(CLI::App& command, const std::string& name, std::string& value,

@@ -50,7 +50,7 @@ void add_report(CLI::App& program, int& exit_code) {
           " logs are drawn over each other.\n"
           "Examples:\n  orrery report run/ --out report.html\n"
           "  orrery report gru.log transformer.log --out comparison.html");
-  require(add_arguments(command, "RUN", options->files, "What trainings wrote"));
+  require(add_files(command, "RUN", options->files, "What trainings wrote"));
   add_output_file(command, "--out", options->out,
                   "Write the page to this file; without it to stdout, unless that is a terminal");
   when_run(command, exit_code, [options] { return write_report(*options); });

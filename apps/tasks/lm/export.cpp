@@ -143,9 +143,10 @@ void add_lm_export(CLI::App& lm, int& exit_code) {
       "Example:\n  orrery lm export --load shakespeare.safetensors --save for-transformers/");
   add_loaded_gpt(command, options->load, options->heads);
   require(
-      add_text(command, "--save", options->folder, "FOLDER",
+      add_file(command, "--save", options->folder,
                "Where model.safetensors, config.json, tokenizer.json and tokenizer_config.json go; none of them may "
-               "exist"));
+               "exist",
+               "FOLDER"));
   when_run(command, exit_code, [options] { return export_model(*options); });
 }
 

@@ -232,8 +232,8 @@ void add_translate_score(CLI::App& translate, int& exit_code) {
       "Examples:\n  orrery translate score translated.de reference.de\n"
       "  orrery translate score new.de reference.de --baseline old.de");
   require(add_file(command, "TRANSLATION", options->translation, "The file to score, UTF-8, a sentence on each line"));
-  require(add_arguments(command, "REFERENCE", options->references,
-                        "Translations by people, with the same number of lines"));
+  require(
+      add_files(command, "REFERENCE", options->references, "Translations by people, with the same number of lines"));
   add_choice(command, "--metric", options->metric, {"all", multi_bleu_name, sacrebleu_name, chrf_name},
              "Which score to print");
   add_flag(command, "--lowercase", options->lowercase,

@@ -33,7 +33,7 @@ TEST_CASE("the name of a file does not begin like an option, and an option is no
        {"trace --html", "toy --losses", "toy --save", "toy --log", "toy --load", "doctor --json",
         "figure attention --out", "inspect x --json", "gradcheck softmax --json", "claims --list --json",
         "translate decode --load x --attention", "translate score a b --json", "lm train x --valid",
-        "bench step --json"}) {
+        "bench step --json", "lm export --load x --save"}) {
     const std::string name = option.substr(option.rfind(' ') + 1);
     check_usage_error(option + " -", name + rule, "-");
     check_usage_error(option + " --x", name + rule, "--x");
@@ -42,6 +42,8 @@ TEST_CASE("the name of a file does not begin like an option, and an option is no
   check_usage_error("inspect -", "FILE" + rule + "-", "");
   check_usage_error("translate decode --load x -", "FILE" + rule + "-", "");
   check_usage_error("lm train -", "FILE" + rule + "-", "");
+  check_usage_error("translate score a -", "REFERENCE" + rule + "-", "");
+  check_usage_error("report -", "RUN" + rule + "-", "");
   check_usage_error("lm sample --load x --prompt --tokens", "--prompt: needs a value, not the option --tokens", "");
 }
 
