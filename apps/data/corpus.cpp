@@ -30,7 +30,9 @@ std::vector<std::string_view> lines_spelled(std::shared_ptr<const std::string>& 
   return lines_of(*text);
 }
 
-// Whether a line has more than `most` tokens in every vocabulary.
+// Whether a line has more than `most` tokens in every vocabulary that has its characters. Of characters that it does
+// not have, SentencePiece makes one token for a whole run: such a line may be short, but there is nothing to learn from
+// it.
 bool is_surely_too_long(std::string_view line, bool segmented, i64 most) {
   i64 words = 0, characters = 0;
   for (size_t i = 0; i < line.size(); ++i) {

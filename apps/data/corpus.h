@@ -84,10 +84,10 @@ struct Corpus {
   i64 size() const { return source.size(); }
 };
 
-/// The lines of both sides to learn a vocabulary from. Pairs are left out that surely have more than `most_tokens`
+/// The lines of both sides to learn a vocabulary from. Pairs are left out that would have more than `most_tokens`
 /// tokens on a side, whatever is learned: every word is at least a token, and SentencePiece has no piece of more than
-/// `longest_piece` characters. They are not trained with, and a line of 100,000 words alone would take SentencePiece
-/// minutes. Error: there is none.
+/// `longest_piece` characters; only a run of characters without a piece becomes a single token. They are not trained
+/// with, and a line of 100,000 words alone would take SentencePiece minutes. Error: there is none.
 std::vector<std::string_view> lines_to_learn(const LinePairs& pairs, bool segmented, i64 most_tokens);
 
 /// The pairs of at most `most_tokens` tokens on each side. Error: there is none.
