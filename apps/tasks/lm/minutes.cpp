@@ -65,9 +65,9 @@ double parameters_of(LmRecipe recipe, const TextData& data) {
 }
 
 // Seconds of a step: the shorter of two measurements. If one took far longer than the other, the machine slept, and
-// that time is added to `slept`.
+// that time is added to `slept`. A pause of a few seconds is no sleep: the first measurement may wait for a disk.
 double measured_twice(const LmRecipe& recipe, const StepSeconds& step_seconds, const Clock& clock, double& slept) {
-  constexpr double far_longer = 10;
+  constexpr double far_longer = 10, shortest_sleep = 5;
   std::array<double, 2> step{}, took{};
   for (size_t i = 0; i < step.size(); ++i) {
     const double begin = clock();
@@ -75,7 +75,7 @@ double measured_twice(const LmRecipe& recipe, const StepSeconds& step_seconds, c
     took[i] = clock() - begin;
   }
   const auto [shorter, longer] = std::minmax(took[0], took[1]);
-  if (longer > far_longer * shorter) slept += longer - shorter;
+  if (longer > far_longer * shorter && longer - shorter > shortest_sleep) slept += longer - shorter;
   return std::min(step[0], step[1]);
 }
 

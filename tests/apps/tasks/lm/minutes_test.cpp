@@ -145,6 +145,22 @@ TEST_CASE("a machine that sleeps while its speed is measured is measured again")
   }
 }
 
+TEST_CASE("a first measurement that takes a few seconds longer than the second is no sleep") {
+  const TextData data = text_data(repeated("the dog sees the cat. ", 2000), 8);
+  double now = 0, more = 0;
+  const auto step_seconds = [&](const LmRecipe&) {
+    now += 0.1 + more;
+    more = 0;
+    return 0.05;
+  };
+  for (const double pause : {4.0, 40.0}) {
+    CAPTURE(pause);
+    more = pause;
+    CHECK(choose_for(60, data, {}, step_seconds, [&now] { return now; }).slept ==
+          doctest::Approx(pause < 5 ? 0 : pause));
+  }
+}
+
 TEST_CASE("slow: a training with --minutes ends in time on a machine that sleeps, as does one with --time-limit") {
   for (const std::string limit :
        {"--minutes 3 --save ", "--time-limit 60 --steps 1000000 --evaluate-every 0 --save "}) {
