@@ -70,7 +70,7 @@ void check_memory_for_texts(const std::string& program, const std::vector<std::s
   for (const std::string& file : files) {
     std::error_code not_there;
     const auto size = std::filesystem::file_size(file, not_there);
-    if (!not_there) bytes += static_cast<double>(size);
+    if (!not_there) bytes += 2 * static_cast<double>(size);
   }
   check_fits(program, "the texts need", bytes);
 }

@@ -35,8 +35,9 @@ double kept_numbers(const nn::GptConfig& model, i64 batch, i64 length);
 double bytes_of(const MemoryNeed& need);
 /// Error of `program`: this machine has less memory than that, or `limit_memory` allows less.
 void check_memory(const std::string& program, const MemoryNeed& need);
-/// Error of `program`: the texts in these files, which it keeps in memory, are larger than this machine's memory or
-/// than `limit_memory` allows. Files that are not there count nothing: reading them is an error.
+/// Error of `program`: the texts in these files, which it keeps in memory, need more than this machine has or than
+/// `limit_memory` allows: twice their size, for each line as it is in the file and in one spelling, and later as
+/// tokens. Files that are not there count nothing: reading them is an error.
 void check_memory_for_texts(const std::string& program, const std::vector<std::string>& files);
 
 }  // namespace orrery

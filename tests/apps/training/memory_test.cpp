@@ -149,7 +149,7 @@ TEST_CASE("promise 22: --max-memory refuses a training at its start, ends one th
                                "4 MB\n"));
   }
   std::filesystem::resize_file(folder / "a.de", 6 << 20);
-  program::check_failure(program::quoted_program + translate + " --max-memory 5",
-                         "translate: the texts need at least 6 MB of memory here; "
-                         "--max-memory (if not given, nine tenths of what is free) allows 5 MB");
+  program::check_failure(program::quoted_program + translate + " --max-memory 10",
+                         "translate: the texts need at least 12 MB of memory here; "
+                         "--max-memory (if not given, nine tenths of what is free) allows 10 MB");
 }
