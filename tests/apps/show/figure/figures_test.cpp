@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -29,6 +30,18 @@ TEST_CASE("the committed pictures are what the program draws") {
     const std::string& shown = name;
     CAPTURE(shown);
     CHECK(picture.draw(picture.needs_data ? data_of(name) : "") == picture_of(name));
+  }
+}
+
+TEST_CASE("every committed picture is shown by a text or drawn by the program") {
+  std::string texts = contents(style::root / "README.md");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(style::root / "apps"))
+    if (entry.path().extension() == ".md") texts += contents(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(style::root / "apps/book/figures")) {
+    const std::string file = entry.path().filename().string(), name = entry.path().stem().string();
+    CAPTURE(file);
+    const bool used = texts.find("figures/" + file) != texts.npos || pictures().contains(name);
+    CHECK(used);
   }
 }
 
