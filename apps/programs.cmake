@@ -60,7 +60,7 @@ foreach(source ${book_sources})
   target_link_libraries(${name} PRIVATE orrery_check orrery_library orrery_options)
   orrery_share_parsed_headers(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/book)
-  if(NOT ORRERY_TESTS OR ORRERY_SANITIZE)
+  if(NOT ORRERY_TESTS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)  # built when they are run
   endif()
 endforeach()
