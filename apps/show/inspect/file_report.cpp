@@ -69,7 +69,7 @@ std::string shortened(const std::string& text, size_t most) {
 std::string value_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
 
 // "d_model 64, num_heads 4, ..." for an object; other text in quotes.
-std::string shown(const std::string& text) {
+std::string shown_text(const std::string& text) {
   const std::optional<Json> object = object_in(text);
   if (!object) return "'" + shortened(text, most_shown) + "'";
   std::string fields;
@@ -92,7 +92,7 @@ void print_metadata(std::ostream& out, Metadata metadata) {
       out << "  ... and " << metadata.size() - most_metadata << " more\n";
       return;
     }
-    out << wrapped(shortened(key, 40) + ": " + shown(text), 2, table_width, 4);
+    out << wrapped(shortened(key, 40) + ": " + shown_text(text), 2, table_width, 4);
   }
 }
 

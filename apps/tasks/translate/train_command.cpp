@@ -177,7 +177,7 @@ int resume(const TrainOptions& options) {
   TrainingFiles files("translate", options.run.resume);
   files.go_on();
   const UnfinishedTraining unfinished = read_unfinished("translate", files);
-  ResumedOrigin resumed = origin_of(unfinished);
+  ResumedOrigin resumed = translate::origin_of(unfinished);
   const bool gives_validation = !options.files.valid_source.empty() || !options.files.valid_target.empty();
   check(!gives_validation || !resumed.origin.files.hold_out(), "translate",
         "--valid-source, --valid-target: this training holds a part of its pairs out");
