@@ -1,5 +1,7 @@
 // Chapter 1. Creating tensors, adding and multiplying them.
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
@@ -33,18 +35,32 @@ void check_no_part_shared(const Tensor& a, const Tensor& b, std::string_view ope
   check(same, operation, "the two tensors overlap in memory without being the same");
 }
 
+// c = m 2^e with 1/2 <= |m| < 1, for a finite c that is not 0. A processor may take subnormal numbers for 0, depending
+// on a mode of the host program; so their bits are read as an integer.
+std::pair<double, int> mantissa_and_exponent(double c) {
+  constexpr int stored_bits = 52, smallest_exponent = -1074;
+  constexpr u64 stored = (u64{1} << stored_bits) - 1;
+  const u64 bits = std::bit_cast<u64>(c);
+  const bool subnormal = (bits >> stored_bits & 0x7FF) == 0;
+  int e = 0;
+  if (!subnormal) return {std::frexp(c, &e), e};
+  const double m = std::frexp(static_cast<double>(bits & stored), &e);
+  return {std::copysign(m, c), e + smallest_exponent};
+}
+
+bool is_zero(double c) { return std::bit_cast<u64>(c) << 1 == 0; }  // no subnormal number, whatever the mode
+
 // y[i] = f(x[i], c), a product or quotient, for i in [0, n); y may be x. A number c that is not normal in T would count
 // as 0 or infinity. It is split, c = m 2^e with 1/2 <= |m| < 1. f(x, m) is then computed in double and multiplied by
 // 2^e, or by 2^-e if f divides by c; in two steps, since 2^e may not be a double either.
 template <class T, class F>
 void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
-  if (is_normal(c, dtype_of<T>) || c == 0 || !std::isfinite(c))
+  if (is_normal(c, dtype_of<T>) || is_zero(c) || !std::isfinite(c))
     return map<T>(n, x, y, [f, c = static_cast<T>(c)](T a) { return f(a, c); });
-  int e = 0;
-  const double m = std::frexp(c, &e);
+  auto [m, e] = mantissa_and_exponent(c);
   if (divides_by_c) e = -e;
   const double first = std::ldexp(1.0, e / 2), second = std::ldexp(1.0, e - e / 2);
-  map<T>(n, x, y, [=](T a) { return static_cast<T>(f(static_cast<double>(a), m) * first * second); });
+  map<T>(n, x, y, [=, m = m](T a) { return static_cast<T>(f(static_cast<double>(a), m) * first * second); });
 }
 
 template <class F>

@@ -38,6 +38,8 @@ void add_elementwise(std::vector<Sample>& table) {
   add_binary(table, "div", Range::positive, [](V a, V b) { return div(a, b); });
   table.push_back(sample("add", "repeated input", {{{2, 3}}}, [](const Variables& x) { return add(x[0], x[0]); }));
   table.push_back(sample("mul", "repeated input", {{{2, 3}}}, [](const Variables& x) { return mul(x[0], x[0]); }));
+  table.push_back(
+      sample("div", "a number by x", {{{3, 4}, Range::positive}}, [](const Variables& x) { return 2.5 / x[0]; }));
   add_unary(table, "neg", Range::normal, [](V x) { return neg(x); });
   add_unary(table, "scale", Range::normal, [](V x) { return scale(x, -1.7); });
   // -1.75 is exact in f32. Where x cancels a number that is not, only its rounding would be left.

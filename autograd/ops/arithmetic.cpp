@@ -7,6 +7,7 @@
 //   y = a b       da = dy b        db = dy a
 //   y = a / b     da = dy / b      db = -dy a / b^2 = -dy y / b
 //   y = x + c     dx = dy          for a number c; y = x c and y = x / c likewise, dx = dy c and dx = dy / c
+//   y = c / x     dx = -dy y / x
 #include "autograd/ops/arithmetic.h"
 
 #include "autograd/apply.h"
@@ -63,6 +64,19 @@ struct Div {
   }
 };
 
+struct DivideNumber {
+  static constexpr std::string_view name = "div";
+  double c;
+  Saved x, y;
+  Tensor forward(const Tensor& divisor) {
+    x = divisor;
+    Tensor quotient = div(c, divisor);
+    y = quotient;
+    return quotient;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, -(dy / x.get() * y.get())); }
+};
+
 struct Scale {
   static constexpr std::string_view name = "scale";
   double c;
@@ -95,10 +109,6 @@ Variable neg(const Variable& x) { return apply(Neg{}, x); }
 Variable scale(const Variable& x, double factor) { return apply(Scale{factor}, x); }
 Variable div(const Variable& x, double c) { return apply(Scale{.c = c, .divides = true}, x); }
 Variable shift(const Variable& x, double c) { return apply(ShiftBy{c}, x); }
-Variable operator/(double c, const Variable& x) {
-  const Dtype dtype = x.value().dtype();
-  if (!is_normal(c, dtype)) return 1.0 / (x / c);  // c would count as 0 or infinity
-  return div(constant(full({}, c, dtype)), x);
-}
+Variable operator/(double c, const Variable& x) { return apply(DivideNumber{c, {}, {}}, x); }
 
 }  // namespace orrery

@@ -1,6 +1,9 @@
 // Chapter 1. Tests of making tensors and of arithmetic on them.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -177,4 +180,16 @@ TEST_CASE("numbers beyond a dtype's range scale and divide as IEEE has it, and g
   Tensor large = full({3}, 2e38);
   scale_in_place(large, 1e-39);
   for (const double x : elements(large)) CHECK(x == doctest::Approx(0.2).epsilon(1e-6));
+}
+
+TEST_CASE("a number too small to be normal is not 0, also where the host's processor takes it for 0") {
+  const Tensor tiny = full({}, 1e-300, f64), one = full({}, 1e-30), huge = full({}, 1e300, f64);
+  const FlushDenormals as_the_host;
+  CHECK((tiny / 1e-310).item() == doctest::Approx(1e10).epsilon(1e-12));
+  CHECK((tiny / -1e-310).item() == doctest::Approx(-1e10).epsilon(1e-12));
+  CHECK((huge * 5e-324).item() * 1e24 == doctest::Approx(4.94065645841246544).epsilon(1e-12));
+  CHECK((1e-310 / tiny).item() * 1e10 == doctest::Approx(1).epsilon(1e-12));
+  CHECK((one / 1e-310).item() == INFINITY);
+  CHECK(std::isnan((zeros({}, f64) / 0.0).item()));
+  CHECK(std::isnan((zeros({}, f64) / -0.0).item()));
 }

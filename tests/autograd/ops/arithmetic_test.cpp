@@ -78,3 +78,26 @@ TEST_CASE("a number beyond the dtype's range divides and is divided, forward and
   backward(ten, full({}, 1e10));
   CHECK(z.gradient().item() * 1e27 == doctest::Approx(-1).epsilon(1e-6));
 }
+
+TEST_CASE("0, infinity and numbers beyond the dtype's range are divided by a tensor, forward and backward") {
+  const auto check_quotient = [](double c, const Tensor& x, double y, double dx) {
+    CAPTURE(c);
+    const Variable divisor = parameter(x);
+    const Variable quotient = c / divisor;
+    CHECK(quotient.item() / y == doctest::Approx(1).epsilon(1e-6));
+    backward(quotient);
+    CHECK(divisor.gradient().item() / dx == doctest::Approx(1).epsilon(1e-6));
+  };
+  for (const Dtype dtype : {f32, f64}) {
+    const Tensor two = full({}, 2.0, dtype);
+    for (const double c : {0.0, double{INFINITY}, -double{INFINITY}}) {
+      const Variable x = parameter(two);
+      backward(c / x);
+      CHECK((c / x).item() == c);
+      CHECK(x.gradient().item() == -c);
+    }
+  }
+  check_quotient(1e-39, full({}, 1e-2), 1e-37, -1e-35);  // x / c would be infinite
+  check_quotient(1e39, full({}, 1e30), 1e9, -1e-21);
+  check_quotient(1e-310, full({}, 1e-5, f64), 1e-305, -1e-300);
+}
