@@ -162,25 +162,16 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keep_axes) {
   return (y.shares_memory_with(x) ? y.clone() : y).reshape(reduced_shape(x.shape(), axes, keep_axes, "sum"));
 }
 
-namespace {
-
-bool is_finite(const Tensor& x) {
-  return dispatch_floating(x.dtype(), "mean", [&](auto t) {
-    const auto* from = x.data<decltype(t)>();
-    return std::all_of(from, from + x.count(), [](auto value) { return std::isfinite(value); });
-  });
-}
-
-}  // namespace
-
 Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
   check_defined(x, "mean");
   const Tensor total = sum(x, axes, keep_axes);
   const double n = static_cast<double>(x.count()) / static_cast<double>(total.count());
   const auto divided = [n](auto value) { return static_cast<decltype(value)>(value / n); };
   const Tensor y = map(total, "mean", divided);
-  // A sum may overflow where the mean does not.
-  return x.count() == 0 || is_finite(y) ? y : sum(map(x, "mean", divided), axes, keep_axes);
+  if (x.count() == 0 || all_finite(y, 0, y.count())) return y;
+  // A sum may overflow where the mean does not. Only there is it computed in the other order, which has other bits.
+  return broadcast_map(y, sum(map(x, "mean", divided), axes, keep_axes), "mean",
+                       [](auto of_sum, auto of_parts) { return std::isfinite(of_sum) ? of_sum : of_parts; });
 }
 
 Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
@@ -229,6 +220,11 @@ double square(T x) {
   return static_cast<double>(x) * static_cast<double>(x);
 }
 
+void check_range(const Tensor& x, i64 begin, i64 end, std::string_view operation) {
+  check(begin >= 0 && begin <= end && end <= x.count(), operation, "[", begin, ", ", end, ") is out of range for ",
+        x.shape());
+}
+
 }  // namespace
 
 double sum_of_squares(const Tensor& x) {
@@ -239,8 +235,7 @@ double sum_of_squares(const Tensor& x) {
 }
 
 double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
-  check(begin >= 0 && begin <= end && end <= x.count(), "sum_of_squares", "[", begin, ", ", end,
-        ") is out of range for ", x.shape());
+  check_range(x, begin, end, "sum_of_squares");
   return dispatch_floating(x.dtype(), "sum_of_squares", [&](auto t) {
     const auto* from = x.data<decltype(t)>() + begin;
     return chunked_sum<double>(end - begin, [=](i64 i) { return square(from[i]); });
@@ -249,6 +244,7 @@ double sum_of_squares(const Tensor& x, i64 begin, i64 end) {
 
 // x - x is 0 for a finite x, and NaN for infinity and NaN.
 bool all_finite(const Tensor& x, i64 begin, i64 end) {
+  check_range(x, begin, end, "all_finite");
   return dispatch_floating(x.dtype(), "all_finite", [&](auto t) {
     using T = decltype(t);
     const T* from = x.data<T>();

@@ -134,6 +134,24 @@ TEST_CASE("sums of nothing are 0, means of nothing NaN, maxima of nothing an err
   CHECK(error_of([] { max(full({0, 3}, 1.0), {0}); }) == "max: has no elements to choose from, shape [0, 3]");
 }
 
+TEST_CASE("a mean that is not finite, or whose sum overflows, leaves the bits of the others") {
+  Rng rng(1);
+  for (const Dtype dtype : {f32, f64}) {
+    Tensor x = rand_uniform({40, 7}, 0.5, 1, rng, dtype);
+    const Tensor before = mean(x, {1});
+    x(1, 3) = nan_value;
+    x(2, 0) = INFINITY;
+    const double largest = dtype == f32 ? 3e38 : 1.5e308;
+    for (i64 i = 0; i < 7; ++i) x(3, i) = largest;
+    const Tensor after = mean(x, {1});
+    CHECK(same_bits(before.rows(0, 1), after.rows(0, 1)));
+    CHECK(same_bits(before.rows(4, 40), after.rows(4, 40)));
+    CHECK(std::isnan(after.at(1)));
+    CHECK(after.at(2) == INFINITY);
+    CHECK(after.at(3) == doctest::Approx(largest).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("whole numbers are refused, a single one too") {
   for (const Shape& shape : {Shape{}, Shape{3}}) {
     const Tensor x = full(shape, 2, Dtype::i32);
@@ -188,6 +206,8 @@ TEST_CASE("sum_to undoes broadcasting") {
 
 TEST_CASE("sum of squares and dot product work in double") {
   CHECK(error_of([] { sum_of_squares(full({3}, 1.0), 1, 4); }) == "sum_of_squares: [1, 4) is out of range for [3]");
+  CHECK(error_of([] { all_finite(full({3}, 1.0), 1, 4); }) == "all_finite: [1, 4) is out of range for [3]");
+  CHECK(error_of([] { all_finite(full({3}, 1.0), -1, 2); }) == "all_finite: [-1, 2) is out of range for [3]");
   const Tensor x = full({100'000}, 0.1);
   const double tenth = static_cast<double>(0.1F);
   CHECK(sum_of_squares(x) == doctest::Approx(1e5 * tenth * tenth).epsilon(1e-13));
