@@ -190,6 +190,9 @@ Seen seen_in(const QuerySpan& q, i64 keys, MaskBlock& block) {
 }  // namespace
 
 Seen Mask::see(const QuerySpan& q, KeyRange keys, MaskBlock& block) const {
+  check(q.count() <= MaskBlock::most_queries && keys.count() <= MaskBlock::most_keys, "mask", "a block has at most ",
+        MaskBlock::most_queries, " queries and ", MaskBlock::most_keys, " keys, not ", q.count(), " and ",
+        keys.count());
   const KeyRange some = range(q), all = seen_by_all(q);
   if (std::min(some.limit, keys.limit) <= std::max(some.first, keys.first)) return Seen::nothing;
   const bool all_in_range = all.first <= keys.first && keys.limit <= all.limit;

@@ -282,6 +282,17 @@ TEST_CASE("blocks of queries and keys say what each pair says") {
   }
 }
 
+TEST_CASE("more queries or keys than a block has are refused") {
+  const Mask table = Mask::allow(full({1, 1}, 1, Dtype::i32));
+  MaskBlock block;
+  CHECK(error_of([&] {
+          table.see({0, 0, 0, 129, 200, 200}, {0, 64}, block);
+        }) == "mask: a block has at most 128 queries and 64 keys, not 129 and 64");
+  CHECK(error_of([&] {
+          table.see({0, 0, 0, 128, 200, 200}, {0, 65}, block);
+        }) == "mask: a block has at most 128 queries and 64 keys, not 128 and 65");
+}
+
 TEST_CASE("masks joined by | allow what one of them allows") {
   const i64 n = 5, m = 7;
   const std::vector<Mask> masks = joined_masks(n, m);
