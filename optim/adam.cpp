@@ -5,7 +5,9 @@
 // Read next: apps/book/ch5/train.cpp
 #include "optim/adam.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/tensor_ops.h"
 
@@ -20,6 +22,7 @@ struct Coefficients {
   T rate;           // learning_rate s / (1 - beta1^t)
   T eps;            // eps s
   T into_gradient;  // weight decay of Adam: this fraction of p is added to g
+  T largest;        // |g| counts as at most this, so that its square is finite
   T decay;          // AdamW: p shrinks by this fraction; in f32, 1 - decay would lose most digits of a small decay
 };
 
@@ -27,7 +30,8 @@ template <class T>
 void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    const T g = c.factor * gradient[i] + c.into_gradient * p[i];
+    const T whole = c.factor * gradient[i] + c.into_gradient * p[i];
+    const T g = std::min(std::max(whole, -c.largest), c.largest);
     m[i] = c.beta1 * m[i] + c.one_minus_beta1 * g;
     v[i] = c.beta2 * v[i] + c.one_minus_beta2 * g * g;
     p[i] -= c.decay * p[i] + c.rate * m[i] / (std::sqrt(v[i]) + c.eps);
@@ -87,6 +91,7 @@ Optimizer::Ready adam_update(Moments& moments, const Optimizer::Update& u, const
                             .rate = static_cast<T>(rate),
                             .eps = static_cast<T>(options.eps * s),
                             .into_gradient = static_cast<T>(decoupled ? 0 : u.weight_decay),
+                            .largest = std::sqrt(std::numeric_limits<T>::max()) / 2,
                             .decay = static_cast<T>(decoupled ? u.learning_rate * u.weight_decay : 0)};
     T *p = u.parameter.write<T>(), *m = moments.m.write<T>(), *v = moments.v.write<T>();
     const T* g = u.gradient.data<T>();

@@ -68,7 +68,7 @@ double scaled_norm(const Parameters& parameters) {
   const double factor = std::ldexp(1.0, std::clamp(-std::ilogb(largest), -most, most));
   double total = 0;
   for (const NamedParameter& p : parameters)
-    if (p.value.gradient().defined()) total += sum_of_squares(scale(p.value.gradient(), factor));
+    if (takes_part(p)) total += sum_of_squares(scale(p.value.gradient(), factor));
   const double norm = std::sqrt(total) / factor;
   check(std::isfinite(norm), "clip_grad_norm", "the norm is not finite though every gradient is: the largest, of ",
         "parameter ", name, ", reaches ", largest);

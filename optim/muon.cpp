@@ -42,7 +42,12 @@ bool is_hidden_matrix(const NamedParameter& p) {
 Tensor nearest_orthogonal(const Tensor& m, double least_norm) {
   check(m.shape().rank() == 2, "muon", "needs a matrix, got ", m.shape());
   const bool tall = m.size(0) > m.size(1);  // the smaller of the two products with itself
-  Tensor X = (tall ? permute(m, {1, 0}) : m) * (1 / std::max(std::sqrt(dot(m, m)), least_norm));
+  const double norm = std::sqrt(dot(m, m));
+  if (std::isinf(norm)) {  // the squares are too large for a double, or m is not finite
+    const double largest = std::max(max(m).item(), max(-m).item());
+    return nearest_orthogonal(m / largest, least_norm);  // of a norm that is finite, or NaN
+  }
+  Tensor X = (tall ? permute(m, {1, 0}) : m) * (1 / std::max(norm, least_norm));
   for (int i = 0; i < iterations; ++i) {
     const Tensor A = matmul(X, X, Trans::b);
     Tensor B = A * quintic;

@@ -57,26 +57,24 @@ void Optimizer::step(double learning_rate) {
 double Optimizer::step(double learning_rate, double max_norm) {
   check_gradients(learning_rate);
   const double norm = grad_norm(parameters_);
-  double factor = clip_factor(norm, max_norm);
-  if (!is_normal(factor, f32)) {  // an update would round it to 0, though it brings huge gradients into range
-    for (NamedParameter& p : parameters_)
-      if (p.value.gradient().defined()) scale_in_place(p.value.mutable_gradient(), factor);
-    factor = 1;
-  }
-  update_all(learning_rate, factor);
+  update_all(learning_rate, clip_factor(norm, max_norm));
   return norm;
 }
 
 // All parameters in one parallel region: most of them are too small for one of their own.
 void Optimizer::update_all(double learning_rate, double gradient_factor) {
+  // An update would round such a factor to 0, though it brings huge gradients into range.
+  const bool scaled_first = !is_normal(gradient_factor, f32);
+  std::vector<Tensor> gradients;  // alive until all updates are made
   std::vector<Ready> updates;
   std::vector<i64> sizes;
   for (size_t i = 0; i < parameters_.size(); ++i) {
     Variable& p = parameters_[i].value;
     if (p.is_frozen() || !p.gradient().defined()) continue;
     const Setting& setting = settings_[i];
-    updates.push_back(update(i, {p.mutable_value(), p.gradient(), learning_rate * setting.learning_rate_factor,
-                                 setting.weight_decay, gradient_factor}));
+    gradients.push_back(scaled_first ? p.gradient() * gradient_factor : p.gradient());
+    updates.push_back(update(i, {p.mutable_value(), gradients.back(), learning_rate * setting.learning_rate_factor,
+                                 setting.weight_decay, scaled_first ? 1.0 : gradient_factor}));
     sizes.push_back(p.value().count());
   }
   const std::vector<Piece> pieces = pieces_of(sizes);

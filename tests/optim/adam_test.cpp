@@ -141,3 +141,22 @@ TEST_CASE("options of Adam that are out of range are errors that name them") {
   CHECK(made({.eps = INFINITY}) == "adam: eps must be 0 or more and finite, got inf");
   CHECK(made({.weight_decay = std::nan("")}) == "optimizer: weight decay must be 0 or more and finite, got nan");
 }
+
+TEST_CASE("a gradient whose square overflows moves a parameter like any other, and later ones still do") {
+  for (const double huge : {1e20, 1e30, 3e38}) {
+    CAPTURE(huge);
+    for (const double sign : {1.0, -1.0}) {
+      Variable w = one_number(0, f32);
+      optim::Adam adam({w}, {});
+      w.mutable_gradient() = full({1}, sign * huge);
+      adam.step(0.1);
+      CHECK(w.value().item() == Approx(-0.1 * sign).epsilon(1e-5));
+      CHECK(std::isfinite(adam.state().at("v.w").item()));
+      for (int step = 0; step < 300; ++step) {
+        w.mutable_gradient() = full({1}, -sign * huge);
+        adam.step(0.1);
+      }
+      CHECK(sign * w.value().item() > 1);
+    }
+  }
+}

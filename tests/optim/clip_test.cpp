@@ -73,6 +73,18 @@ TEST_CASE("the f64 norm is right where squares overflow or vanish") {
   CHECK(optim::grad_norm({{"a", with_gradient({1.2e308, 3})}}) == Approx(1.2e308).epsilon(1e-14));
 }
 
+TEST_CASE("a frozen parameter does not count where squares overflow or vanish either") {
+  for (const double size : {1e200, 1e-200}) {
+    const Variable a = with_gradient({3 * size, 4 * size});
+    Variable frozen = parameter(zeros({2}, f64));
+    frozen.set_frozen(true);
+    for (const double ignored : {1e308, 1e10, infinity}) {
+      frozen.mutable_gradient() = full({2}, ignored, f64);
+      CHECK(optim::grad_norm({{"a", a}, {"frozen", frozen}}) / size == Approx(5).epsilon(1e-14));
+    }
+  }
+}
+
 TEST_CASE("clipping f32 gradients near the largest number leaves no silent zeros") {
   const auto huge = [] {
     Variable a = parameter(zeros({2}));

@@ -107,9 +107,15 @@ TEST_CASE("promise 12: no optimiser moves by a gradient that is not finite, clip
       CHECK(elements(hidden.value()) == Numbers{1, 2, 3, 4});
       for (const auto& [name, tensor] : optimizer.state()) CHECK(same_bits(tensor, state.at(name)));
       CHECK(first.gradient().defined());
-      set_gradient(hidden, {1, 2, 3, 1e200});  // its square is infinite, which matters to clipping alone
+      set_gradient(hidden, {1, 2, 3, 1e200});  // its square is infinite
       optimizer.step(0.1);
       CHECK(first.value().at(0) != 1);
+      CHECK(hidden.value().at(3) != 4);
+      CHECK(std::isfinite(hidden.value().at(3)));
+      const double after = hidden.value().at(3);
+      set_gradient(hidden, {1, 2, 3, -1e200});
+      optimizer.step(0.1);
+      CHECK(hidden.value().at(3) != after);
     });
   }
 }
@@ -140,6 +146,9 @@ TEST_CASE("no optimiser moves a frozen parameter, whatever gradient it is given,
       else
         CHECK(optimizer.step(0.1, 4) == 2);
     }
+    set_gradient(first, {std::nan(""), 1});
+    set_gradient(hidden, {0, 0, 0, 1e300});  // clipped by a factor so small that gradients are scaled first
+    CHECK(optimizer.step(0.1, 4) == doctest::Approx(1e300));
     CHECK(elements(first.value()) == Numbers{1, 2});
     CHECK(hidden.value().at(3) != 4);
     for (const auto& [name, tensor] : optimizer.state())
@@ -149,6 +158,34 @@ TEST_CASE("no optimiser moves a frozen parameter, whatever gradient it is given,
     optimizer.step(0.1);
     CHECK(first.value().at(0) != 1);
   });
+}
+
+namespace {
+
+// Memory runs out while the update of the second parameter is prepared.
+struct OutOfMemory : optim::Optimizer {
+  explicit OutOfMemory(const Parameters& parameters) : Optimizer(parameters, 0) {}
+  std::map<std::string, Tensor> state() const override { return {}; }
+
+ private:
+  Ready update(size_t i, const Update&) override {
+    check(i == 0, "test", "no memory");
+    return {[](i64, i64) {}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a clipped step that fails leaves every gradient as it was") {
+  const Variable a = leaf({1, 2}, "a"), b = leaf({3}, "b");
+  OutOfMemory optimizer({{"a", a}, {"b", b}});
+  for (const double huge : {1e10, 1e300}) {
+    set_gradient(a, {huge, 0});
+    set_gradient(b, {1});
+    CHECK(error_of([&] { optimizer.step(0.1, 1.0); }) == "test: no memory");
+    CHECK(elements(a.gradient()) == Numbers{huge, 0});
+    CHECK(elements(b.gradient()) == Numbers{1});
+  }
 }
 
 TEST_CASE("groups have their own weight decay and learning rate") {
