@@ -50,8 +50,9 @@ static inline void check_norm(std::string_view operation, const Tensor& x, const
   check(form != LayerNormForm::unbiased_std_plus_eps || n > 1, operation, "the unbiased form needs rows of at least 2");
 }
 
-/// Whether squares computed in T have this mean, together with what is added to it: none of them overflowed, and what
-/// was lost of those below the smallest number of T would not change its digits.
+/// Whether the mean of squares computed in T, plus what is added to it, is as good as if T had no limits: it did not
+/// overflow, and it is so large that squares below the smallest number of T, lost as 0, would not change the digits of
+/// their mean.
 template <class T>
 static bool is_mean_square(double mean) {
   using Limits = std::numeric_limits<T>;
