@@ -130,8 +130,10 @@ ConvolutionalMemory ConvolutionalTranslator::encode(const Tensor& source, Pass& 
   return {keys, balanced_sum(keys, e), mask};
 }
 
-Variable ConvolutionalTranslator::hidden(const Tensor& target, const ConvolutionalMemory& memory, Pass& pass,
+Variable ConvolutionalTranslator::hidden(const Tensor& target, const ConvolutionalMemory& given_memory, Pass& pass,
                                          std::vector<Tensor>* weights) const {
+  const ConvolutionalMemory memory{with_harmless_padding(given_memory.keys, given_memory.mask),  // once for all layers
+                                   with_harmless_padding(given_memory.values, given_memory.mask), given_memory.mask};
   const Variable g = with_harmless_padding(embed(target, tgt_embed, tgt_positions, 0, pass), padding(target));
   Variable h = decoder_in(g);
   if (weights) weights->resize(decoder.size());
