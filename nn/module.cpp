@@ -277,8 +277,11 @@ void unfreeze(Module& module) { set_frozen(module, false); }
 void freeze_like(Module& original, Module& copy) {
   const Parameters originals = original.named_parameters();
   Parameters copies = copy.named_parameters();
-  for (size_t i = 0; i < std::min(originals.size(), copies.size()); ++i)
-    copies[i].value.set_frozen(originals[i].value.is_frozen());
+  check(originals.size() == copies.size(), "freeze_like", "the modules have ", originals.size(), " and ", copies.size(),
+        " parameters");
+  for (size_t i = 0; i < copies.size(); ++i)
+    check(originals[i].name == copies[i].name, "freeze_like", originals[i].name, " does not fit ", copies[i].name);
+  for (size_t i = 0; i < copies.size(); ++i) copies[i].value.set_frozen(originals[i].value.is_frozen());
 }
 
 void tie_like(Module& original, Module& copy) {

@@ -34,8 +34,8 @@ class Visitor {
   /// Error: it is defined and no parameter.
   void operator()(std::string_view name, Variable& parameter);
   void operator()(std::string_view name, Tensor& buffer);
-  /// A buffer that the constructor computes from its arguments, such as a table of sinusoids. No file holds it;
-  /// otherwise it is like any other buffer.
+  /// A buffer that the constructor computes from its arguments, such as the filters of a mel spectrogram. `save` does
+  /// not write it, and `load` passes over it; otherwise it is like any other buffer.
   void derived(std::string_view name, Tensor& buffer);
   void operator()(std::string_view name, Module& child);
   template <class M>
@@ -121,7 +121,7 @@ void to(Module& module, Dtype dtype);
 void freeze(Module& module);
 void unfreeze(Module& module);
 /// Freezes the parameters of `copy` that are frozen in `original`, which has the same names in the same order, and
-/// unfreezes the others.
+/// unfreezes the others. Errors, before anything changes: a count or a name differs.
 void freeze_like(Module& original, Module& copy);
 /// Ties the parameters of `copy` as those of `original` are, which has the same names in the same order.
 void tie_like(Module& original, Module& copy);

@@ -225,6 +225,24 @@ TEST_CASE("a tied parameter is frozen wherever it is used") {
   CHECK_FALSE(tied.embed.weight.is_frozen());
 }
 
+TEST_CASE("a copy is frozen like its original, if it has the same names") {
+  Rng rng(1);
+  Tied original(rng), copy(rng);
+  nn::freeze(original.embed);
+  freeze_like(original, copy);
+  CHECK(copy.out.weight.is_frozen());
+  CHECK_FALSE(copy.out.bias.is_frozen());
+  Stack other(rng);
+  nn::Embedding one(5, 4, rng);
+  nn::Linear without_bias(2, 2, rng, {.bias = false}), longer(2, 2, rng);
+  nn::freeze(longer);
+  CHECK_THROWS_WITH_AS(freeze_like(longer, without_bias), "freeze_like: the modules have 2 and 1 parameters", Error);
+  CHECK_FALSE(without_bias.weight.is_frozen());
+  nn::freeze(original);
+  CHECK_THROWS_WITH_AS(freeze_like(original, other), "freeze_like: embed.weight does not fit layers.0.weight", Error);
+  for (const NamedParameter& p : other.parameters()) CHECK_FALSE(p.value.is_frozen());
+}
+
 TEST_CASE("modules print as a tree with types, shapes, counts and ties") {
   Rng rng(1);
   Tied tied(rng);
