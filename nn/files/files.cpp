@@ -109,15 +109,22 @@ u64 saved_bytes(Module& module) {
 }
 
 Metadata load(Module& module, const std::string& path) {
-  std::set<std::string> own;
+  std::set<std::string> own, derived;
   for (const NamedParameter& parameter : module.named_parameters()) own.insert(parameter.name);
-  for (const Module::NamedBuffer& buffer : module.buffers()) own.insert(buffer.name);
-  TensorFile file = read_named(path, {.known = [&](const std::string& name) { return own.contains(name); }});
+  for (const Module::NamedBuffer& buffer : module.buffers()) {
+    own.insert(buffer.name);
+    if (buffer.derived) derived.insert(buffer.name);
+  }
+  TensorFile file = read_named(path, {.known = [&](const std::string& name) { return own.contains(name); },
+                                      .ignored = [&](const std::string& name) { return derived.contains(name); }});
   load(module, file.tensors, "load " + path);
   return std::move(file.metadata);
 }
 
-void load(Module& module, const TensorMap& tensors, const std::string& operation, WeightLayout layout) {
+void load(Module& module, const TensorMap& given, const std::string& operation, WeightLayout layout) {
+  TensorMap tensors = given;
+  for (const Module::NamedBuffer& buffer : module.buffers())
+    if (buffer.derived) tensors.erase(buffer.name);  // other programs may store what is computed again here
   std::vector<Stored> parameters = stored_parameters(module);
   if (layout == WeightLayout::out_in)
     for (Stored& p : parameters) p.transposed = false;

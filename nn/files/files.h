@@ -27,12 +27,12 @@ u64 saved_bytes(Module& module);
 /// How a file holds the weights that `visit` calls transposed: as [in, out], or like all others as [out, in].
 enum class WeightLayout { as_visited, out_in };
 
-/// Reads every parameter and buffer from `path` into the memory it already has, and returns the metadata. f32 and f64
-/// are converted to the model's dtype. `path` may be a folder or an index of shards (core/files/shards.h), and names
-/// may have what DistributedDataParallel and torch.compile put before them (nn/files/names.h). Errors, which leave the
-/// model unchanged: those of `read_safetensors`; names or shapes that are not exactly the model's (the message lists
-/// what is missing, unexpected or of another shape); tied parameters, or buffers of the same memory, that differ in the
-/// file.
+/// Reads every parameter and buffer, except derived ones, from `path` into the memory it already has, and returns the
+/// metadata. f32 and f64 are converted to the model's dtype. `path` may be a folder or an index of shards
+/// (core/files/shards.h), and names may have what DistributedDataParallel and torch.compile put before them
+/// (nn/files/names.h). Errors, which leave the model unchanged: those of `read_safetensors`; names or shapes that are
+/// not exactly the model's (the message lists what is missing, unexpected or of another shape); tied parameters, or
+/// buffers of the same memory, that differ in the file.
 Metadata load(Module& module, const std::string& path);
 /// The same from tensors that have already been read. Its errors begin with `operation`, such as "load PATH".
 void load(Module& module, const TensorMap& tensors, const std::string& operation,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <typeinfo>
 
 #include "core/files/file.h"
 #include "core/files/json.h"
@@ -50,13 +51,13 @@ WeightLayout layout_of(const Shapes& shapes) {
   return is_turned ? WeightLayout::out_in : WeightLayout::as_visited;
 }
 
-// GPT-2's own number of heads, and nanoGPT's; 0 for a model of other sizes.
+// The number of heads of a published GPT, all of which have GPT-2's tokens; 0 for a model of other sizes.
 i64 heads_of_published(const GptConfig& config) {
   constexpr i64 gpt2_tokens = 50257, padded_by_nanogpt = 50304;
-  const i64 tokens = config.vocab_size == padded_by_nanogpt ? gpt2_tokens : config.vocab_size;
+  if (config.vocab_size != gpt2_tokens && config.vocab_size != padded_by_nanogpt) return 0;
   for (const std::string& name : gpt_preset_names()) {
     const GptConfig p = gpt_preset(name);
-    if (p.vocab_size == tokens && p.layer.d_model == config.layer.d_model && p.layer.d_ff == config.layer.d_ff &&
+    if (p.vocab_size == gpt2_tokens && p.layer.d_model == config.layer.d_model && p.layer.d_ff == config.layer.d_ff &&
         p.num_layers == config.num_layers && p.max_len == config.max_len)
       return p.layer.num_heads;
   }
@@ -80,7 +81,7 @@ GptConfig config_of_shapes(const Shapes& shapes, const std::string& operation) {
   while (shapes.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
   config.layer.bias = shapes.contains("h.0.ln_1.bias");
   config.tied = !shapes.contains(std::string(head));
-  config.layer.num_heads = heads_of_published(config);
+  config.layer.num_heads = 0;  // which no shape shows
   return config;
 }
 
@@ -134,14 +135,17 @@ GptConfig config_of_description(const std::string& described_in, const GptConfig
   return config;
 }
 
-// The configuration of a file that has none in its metadata.
-GptConfig config_of_published(const TensorMap& tensors, const std::string& path, const std::string& operation) {
+// The configuration of a file that has none in its metadata. Shapes only suggest a number of heads: `num_heads`, if it
+// is not 0, is believed instead.
+GptConfig config_of_published(const TensorMap& tensors, i64 num_heads, const std::string& path,
+                              const std::string& operation) {
   const Shapes shapes = shapes_of(tensors);
   GptConfig config = config_of_shapes(shapes, operation);
   const std::filesystem::path beside = std::filesystem::path(path).replace_filename("config.json");
   std::error_code unreadable;  // a folder that cannot be read counts as one without the file
   if (std::filesystem::exists(beside, unreadable)) return config_of_description(beside.string(), config, operation);
   config.tied = config.tied || same_bits(tensors.at(std::string(head)), tensors.at(std::string(table)));
+  config.layer.num_heads = num_heads != 0 ? num_heads : heads_of_published(config);
   if (config.tied && layout_of(shapes) == WeightLayout::out_in) config.layer.activation = Activation::gelu;
   return config;
 }
@@ -165,6 +169,21 @@ Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, c
   return model;
 }
 
+// Errors: what the model computes is not all in the parameters that a GPT-2 has.
+void check_is_gpt2(Gpt& model, const std::string& operation) {
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    const auto* const attention = model.layers[i].self_attn.get_if<MultiHeadAttention>();
+    const i64 heads = model.config.layer.num_heads, columns = model.config.layer.d_model / heads;
+    const bool is_plain = attention && typeid(*attention) == typeid(MultiHeadAttention) && !attention->query_key_map &&
+                          !attention->score_bias && attention->own_mask.allows_all() && attention->num_heads == heads &&
+                          attention->d_k == columns && attention->d_v == columns;
+    check(is_plain, operation, "the attention of h.", i, " is not GPT-2's: it has another module, number of heads or ",
+          "mask, positions, or a bias on its scores, which Hugging Face's GPT2LMHeadModel would not compute");
+  }
+  for (const Module::NamedBuffer& buffer : model.buffers())
+    check(buffer.derived, operation, "the buffer ", buffer.name, " has no place in a GPT-2");
+}
+
 }  // namespace
 
 void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
@@ -173,7 +192,9 @@ void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
 }
 
 void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata) {
-  within("save " + path, [&] { published_json(model.config); });  // says what such a file cannot hold
+  const std::string operation = "save " + path;
+  within(operation, [&] { published_json(model.config); });  // says what such a file cannot hold
+  check_is_gpt2(model, operation);
   GptConfig config = model.config;
   config.layer.bias = true;
   Rng zeros = Rng::of_zeros();
@@ -183,11 +204,12 @@ void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata) 
   TensorMap tensors;
   for (const NamedParameter& p : published.named_parameters()) {
     const auto value = values.extract(p.name);
+    check(value || p.name.ends_with(".bias"), operation, "the model has no ", p.name);
     const Tensor tensor = value ? value.mapped() : p.value.value();
     const bool is_turned = p.name.starts_with("h.") && tensor.shape().rank() == 2;
     tensors[(p.name == head ? "" : std::string(prefix)) + p.name] = is_turned ? permute(tensor, {1, 0}) : tensor;
   }
-  check(values.empty(), "save " + path, values.empty() ? "" : values.begin()->first, " has no place in a GPT-2");
+  check(values.empty(), operation, values.empty() ? "" : values.begin()->first, " has no place in a GPT-2");
   metadata[std::string(config_key)] = to_json(config);
   metadata["format"] = "pt";  // without it, transformers refuses the file
   write_safetensors(path, tensors, metadata);
@@ -198,7 +220,7 @@ Gpt load_gpt(const std::string& given, i64 num_heads) {
   TensorFile file = read_named(path, gpt_names());
   const auto described = file.metadata.find(std::string(config_key));
   GptConfig config = described == file.metadata.end()
-                         ? config_of_published(file.tensors, path, operation)
+                         ? config_of_published(file.tensors, num_heads, path, operation)
                          : within(operation, [&] { return gpt_config(described->second); });
   set_heads(config, num_heads, operation);
   return built(config, std::move(file.tensors), path, operation);
@@ -219,6 +241,7 @@ std::optional<GptConfig> gpt_of_shapes(const FileSummary& file) {
   }
   try {
     GptConfig config = config_of_shapes(shapes, "inspect");
+    config.layer.num_heads = heads_of_published(config);
     config.tied = config.tied || checksums[std::string(head)] == checksums[std::string(table)];
     return config;
   } catch (const Error&) { return std::nullopt; }

@@ -23,23 +23,24 @@ void save_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
 
 /// Writes `model` and `metadata` for Hugging Face's GPT2LMHeadModel, which always has biases: absent ones are zeros.
 /// Its config.json is `published_json(model.config)`. `load_gpt` reads such a file as well. Errors: those of `nn::save`
-/// and `published_json`; a layer with parts that GPT-2 does not have.
+/// and `published_json`; an attention, a buffer or another part that GPT-2 does not have.
 void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata = {});
 
 /// Reads a model from `path`, a file, a folder or an index of shards (core/files/shards.h). Its configuration is taken
 /// from the file; if there is none, from a config.json in the same folder, as Hugging Face publishes it
 /// (`published_gpt_config`); else from the shapes, and the other fields are as in GPT-2. Weights as [out, in] with a
-/// tied head are nanoGPT's, whose GELU is exact. No shape shows the number of heads: it is known for the sizes of
-/// presets (`gpt_preset`), also with nanoGPT's 50,304 tokens; otherwise `num_heads` has to say it. Errors: those of
-/// `nn::load`, `gpt_config` and `published_gpt_config`; a number of heads that is not known, or another one than the
-/// file's own; a config.json that contradicts a shape (the message names both); a file that does not hold a GPT; a
-/// configuration of a model far larger than the file; a tied model whose lm_head.weight differs from wte.weight.
+/// tied head are nanoGPT's, whose GELU is exact. No shape shows the number of heads: for the sizes of the published
+/// GPTs (`gpt_preset`), also with nanoGPT's 50,304 tokens, it is theirs unless `num_heads` says another; otherwise
+/// `num_heads` has to say it. Errors: those of `nn::load`, `gpt_config` and `published_gpt_config`; a number of heads
+/// that is not known, or another one than that of a configuration; a config.json that contradicts a shape (the message
+/// names both); a file that does not hold a GPT; a configuration of a model far larger than the file; a tied model
+/// whose lm_head.weight differs from wte.weight.
 Gpt load_gpt(const std::string& path, i64 num_heads = 0);
 /// The same with the caller's configuration, whatever the file says.
 Gpt load_gpt(const std::string& path, const GptConfig& config);
 
-/// What the shapes say of a GPT of another program; num_heads is 0 if it is not known. Nothing for other files, and for
-/// those that have a configuration.
+/// What the shapes say of a GPT of another program; num_heads is that of a published GPT of these sizes, else 0.
+/// Nothing for other files, and for those that have a configuration.
 std::optional<GptConfig> gpt_of_shapes(const FileSummary& file);
 
 }  // namespace orrery::nn

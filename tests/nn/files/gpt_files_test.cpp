@@ -7,7 +7,9 @@
 #include <fstream>
 #include <map>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
+#include "nn/attention/rotary.h"
 #include "nn/files/files.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
@@ -40,6 +42,28 @@ void check_equal(Gpt& a, Gpt& b) {
     CHECK(same_bits(p[i].value.value(), q[i].value.value()));
   }
 }
+
+// ALiBi, without its slopes. Nothing of it is a parameter.
+struct LinearBias : nn::ScoreBias {
+  Variable operator()(i64 n, i64 m, Dtype dtype) const override { return constant(zeros({2, distances(n, m)}, dtype)); }
+  void visit(nn::Visitor&) override {}
+};
+
+// Attends to nothing.
+struct Silent : nn::Attention {
+  Variable self_attention(const Variable& x, const Mask&, nn::Pass&, Tensor*) const override { return x * 0.0; }
+  void visit(nn::Visitor&) override {}
+};
+
+struct Identity : nn::LinearMap {
+  Variable operator()(const Variable& x, RowRange) const override { return x; }
+  void visit(nn::Visitor&) override {}
+};
+
+struct Buffered : Identity {
+  Tensor scale = full({1}, 2.0);
+  void visit(nn::Visitor& v) override { v("scale", scale); }
+};
 
 // The file of a model, changed.
 template <class Change>
@@ -144,8 +168,8 @@ TEST_CASE("the published sizes are known by their shapes, and only these") {
     for (i64 i = 0; i < config.num_layers + more_layers; ++i) add("h." + std::to_string(i) + ".ln_1.weight", {d});
     return nn::gpt_of_shapes(file).value().layer.num_heads;
   };
-  const std::map<std::string, i64> published{{"distilgpt2", 12}, {"gpt2", 12},    {"gpt2-medium", 16},
-                                             {"gpt2-large", 20}, {"gpt2-xl", 25}, {"nanogpt", 4}};
+  const std::map<std::string, i64> published{
+      {"distilgpt2", 12}, {"gpt2", 12}, {"gpt2-medium", 16}, {"gpt2-large", 20}, {"gpt2-xl", 25}};
   for (const auto& entry : published) {
     const std::string& name = entry.first;
     const i64 number = entry.second;
@@ -154,13 +178,25 @@ TEST_CASE("the published sizes are known by their shapes, and only these") {
     CHECK(heads(config, config.vocab_size) == number);
     CHECK(heads(config, config.vocab_size + 1) == 0);
     CHECK(heads(config, config.vocab_size, 1) == 0);
-    CHECK(heads(config, 50304) == (name == "nanogpt" ? 0 : number));  // as nanoGPT pads it
+    CHECK(heads(config, 50304) == number);  // as nanoGPT pads it
   }
+  CHECK(heads(nn::gpt_preset("nanogpt"), 65) == 0);  // a recipe of many models, not a published one
+  CHECK(heads(nn::gpt_preset("nanogpt"), 50257) == 0);
+}
+
+TEST_CASE("a number of heads that is given is believed rather than that of a published model of these sizes") {
   const TemporaryFolder folder;
-  const std::string path = folder / "nanogpt.safetensors";
-  Gpt model = build(nn::gpt_preset("nanogpt"));
-  nn::save(model, path);
-  CHECK(nn::load_gpt(path).config.layer.num_heads == 4);
+  const std::string path = folder / "gpt.safetensors";
+  TensorMap tensors;  // DistilGPT-2, apart from what `load` misses last
+  const GptConfig config = nn::gpt_preset("distilgpt2");
+  const i64 d = config.layer.d_model;
+  tensors["wte.weight"] = zeros({config.vocab_size, d});
+  tensors["wpe.weight"] = zeros({config.max_len, d});
+  tensors["h.0.mlp.c_fc.weight"] = zeros({d, 4 * d});
+  for (i64 i = 0; i < config.num_layers; ++i) tensors["h." + std::to_string(i) + ".ln_1.weight"] = zeros({d});
+  write_safetensors(path, tensors);
+  for (const i64 heads : {0, 8, 12})
+    CHECK_FALSE(small::contains(error_of([&] { nn::load_gpt(path, heads); }), "heads"));
 }
 
 TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shape, and the square ones with it") {
@@ -266,6 +302,34 @@ TEST_CASE("a model for Hugging Face has its names and layout, biases of zero, an
   rotary.rotary = true;
   Gpt model = build(rotary);
   CHECK(small::contains(error_of([&] { nn::save_published_gpt(model, path); }), "GPT-2 has no rotary positions"));
+}
+
+TEST_CASE("a model that computes something else than a GPT-2 is not written for Hugging Face") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "model.safetensors";
+  using nn::MultiHeadAttention;
+  const auto refusal = [&](const auto& change) {
+    Gpt model = build(tiny());
+    change(model.layers[1]);
+    const std::string error = error_of([&] { nn::save_published_gpt(model, path); });
+    CHECK_FALSE(std::filesystem::exists(path));
+    return error;
+  };
+  const auto changed = [&](const auto& change) {
+    return refusal([&](nn::GptLayer& layer) { change(layer.self_attn.as<MultiHeadAttention>()); });
+  };
+  const std::string not_gpt2 = "the attention of h.1 is not GPT-2's";
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.own_mask = Mask::window(2); }), not_gpt2));
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.query_key_map = nn::Rotary(6, 4); }), not_gpt2));
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.score_bias = LinearBias(); }), not_gpt2));
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.num_heads = 4, a.d_k = a.d_v = 2; }), not_gpt2));
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Buffered(); }),
+                        "the buffer h.1.attn.c_proj.scale has no place in a GPT-2"));
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Identity(); }),
+                        "the model has no h.1.attn.c_proj.weight"));
+  CHECK(small::contains(refusal([](nn::GptLayer& layer) { layer.self_attn = Silent(); }), not_gpt2));
+  Gpt model = build(tiny());
+  CHECK_NOTHROW(nn::save_published_gpt(model, path));
 }
 
 TEST_CASE("a config.json beside a published file says how many heads there are, which nothing in the file does") {
