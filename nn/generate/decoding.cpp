@@ -39,12 +39,13 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
   i64 running = B;
   for (i64 length = 0; running > 0 && length < options.max_len; ++length) {
     const Tensor logits = next_logits(last);
+    const bool some_nan = std::isnan(sum_of_squares(logits));
     last = argmax(logits);
     i32* token = last.write<i32>();
     for (i64 b = 0; b < B; ++b) {
       // The embedding of the padding that follows an end may hold NaN.
-      check(ended[static_cast<size_t>(b)] || !std::isnan(sum_of_squares(logits.rows(b, b + 1))), "greedy_decode",
-            "a logit is NaN");
+      check(!some_nan || ended[static_cast<size_t>(b)] || !std::isnan(sum_of_squares(logits.rows(b, b + 1))),
+            "greedy_decode", "a logit is NaN");
       if (ended[static_cast<size_t>(b)]) {
         token[b] = pad;
       } else if (token[b] == options.eos) {
