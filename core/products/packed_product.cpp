@@ -4,15 +4,15 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/machine/parallel.h"
+#include "core/kernels/scratch.h"
 #include "core/products/small_product.h"
 #include "core/products/unpacked_product.h"
 
 namespace orrery::kernels {
 namespace {
 
-// How much of A and B is packed at a time, on the thread's stack: the block of A takes 384 KB, the strip of B 16 KB (64
-// KB with AVX-512). The block consists of panels, the strip of one: they have the rows and columns of a block of C.
+// How much of A and B is packed at a time: the block of A takes up to 384 KB, the strip of B 16 KB (64 KB with
+// AVX-512). The block consists of panels, the strip of one: they have the rows and columns of a block of C.
 constexpr i64 depth_at_once = 256;
 template <class T>
 constexpr i64 rows_at_once = 384 * sizeof(float) / sizeof(T);
@@ -64,11 +64,20 @@ void block_product(const T* block, const Mat<const T>& strip, const Mat<T>& c, b
   }
 }
 
-// One tile of C, whose rows are those of a and whose columns are the rows of b_t, by one thread.
+// The elements of a strip, and of the block of a C with this many rows.
 template <class T>
-void tile_product(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add) {
+constexpr i64 strip_size = depth_at_once* strip_width<T>;
+template <class T>
+i64 block_size(i64 rows) {
+  return (std::min(rows, rows_at_once<T>) + block_rows - 1) / block_rows * block_rows * depth_at_once;
+}
+
+// One tile of C, whose rows are those of a and whose columns are the rows of b_t, by one thread. `scratch` has room for
+// a strip and a block.
+template <class T>
+void tile_product(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add, T* scratch) {
   constexpr i64 width = strip_width<T>, most_rows = rows_at_once<T>;
-  alignas(64) T block[most_rows * depth_at_once], strip[depth_at_once * width];
+  T *strip = scratch, *block = strip + strip_size<T>;
   for (i64 p = 0; p == 0 || p < k; p += depth_at_once) {
     const i64 depth = std::min(depth_at_once, k - p);
     for (i64 i = 0; i < c.rows; i += most_rows) {
@@ -101,11 +110,11 @@ void packed_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool 
   const Strided<T> left = left_factor(a, trans), right = right_factor(b, trans);
   const i64 k = inner_size(a, trans);
   const Cut cut = cut_of(c.rows, c.cols, Trans::none);
-  parallel_tasks(cut.tiles(), [&](i64 i) {
+  tasks_with_scratch<T>(cut.tiles(), strip_size<T> + block_size<T>(c.rows), [&](i64 i, T* scratch) {
     const Tile tile = cut.tile(i, c.rows, c.cols);
     if (fill) fill(tile);
     tile_product<T>(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k,
-                    accumulate || fill);
+                    accumulate || fill, scratch);
     if (finish) finish(tile);
   });
 }
@@ -114,8 +123,9 @@ template <class T>
 void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                   bool accumulate) {
   const i64 k = inner_size(a.first, trans);
-  parallel_tasks(
-      count, [&](i64 i) { tile_product<T>(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate); });
+  tasks_with_scratch<T>(count, strip_size<T> + block_size<T>(c.first.rows), [&](i64 i, T* scratch) {
+    tile_product<T>(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, scratch);
+  });
 }
 
 template void packed_product(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool, const TileWork&,

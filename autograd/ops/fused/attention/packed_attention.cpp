@@ -49,8 +49,8 @@ struct PackedAttention : PackedHeads {
       using T = decltype(t);
       const auto in = inputs<T>();
       T *out = y.write<T>(), *all = recorded ? P.write<T>() : nullptr;
-      for_tasks<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
-                   [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
+      tasks_with_scratch<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
+                            [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
     });
     weights = P;
     return y;
@@ -69,8 +69,8 @@ struct PackedAttention : PackedHeads {
                              .bias_sums = wants_bias ? sums.write<double>() : nullptr,
                              .q_is_new = dq.is_new,
                              .kv_is_new = dkv.is_new};
-      for_tasks<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
-                   [&](i64 i, T* scratch) { head_backward(pass, head(i), scratch); });
+      tasks_with_scratch<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
+                            [&](i64 i, T* scratch) { head_backward(pass, head(i), scratch); });
       if (wants_bias) dx.add(2, bias.gradient(sums, score_factor(), dy.dtype()));
     });
   }

@@ -14,6 +14,7 @@
 #include "autograd/ops/fused/attention/packed_attention.h"
 #include "autograd/ops/fused/attention/scores.h"
 #include "autograd/ops/row_dropout.h"
+#include "core/kernels/scratch.h"
 #include "core/mask.h"
 #include "core/products/gemm.h"
 #include "core/products/transpose.h"
@@ -206,20 +207,6 @@ struct PackedHeads {
   }
   Head head(i64 i) const { return {i / s.h, i % s.h}; }
   double score_factor() const { return 1.0 / std::sqrt(static_cast<double>(s.d_k)); }
-
-  /// Calls body(i, scratch) for each task; scratch is uninitialised. Each thread runs one group of tasks with one
-  /// scratch buffer, which stays in its cache. Results do not depend on the groups.
-  template <class T, class Body>
-  void for_tasks(i64 tasks, i64 scratch_size, const Body& body) const {
-    const i64 share = std::min(std::max<i64>(1, (tasks + threads() - 1) / threads()), loop_rules.largest_grain);
-    const i64 groups = (tasks + share - 1) / share;
-    Tensor memory = Tensor::empty({groups, scratch_size}, dtype_of<T>);
-    T* scratch = memory.write<T>();
-    parallel_tasks(groups, [&](i64 group) {
-      for (i64 i = group * share; i < std::min(tasks, (group + 1) * share); ++i)
-        body(i, scratch + group * scratch_size);
-    });
-  }
 
   /// Queries [begin, end) of a head.
   QuerySpan span(Head at, i64 begin, i64 end) const { return {at.b, at.head, begin, end, s.n, s.m}; }

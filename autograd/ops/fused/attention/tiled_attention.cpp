@@ -76,8 +76,8 @@ struct TiledAttention : PackedHeads {
                              .kv_is_new = dkv.is_new};
       for_query_tiles<T>(0, [&](const Queries& at, T*) { prepare_queries(pass, at); });
       constexpr i64 matrices = 3;  // W, scaled_dS and dropout's factors
-      for_tasks<T>(heads * parts, matrices * tile.keys * tile.queries,
-                   [&](i64 i, T* scratch) { backward_part(pass, head(i / parts), i % parts, scratch); });
+      tasks_with_scratch<T>(heads * parts, matrices * tile.keys * tile.queries,
+                            [&](i64 i, T* scratch) { backward_part(pass, head(i / parts), i % parts, scratch); });
       if (dq.data) for_query_tiles<T>(0, [&](const Queries& at, T*) { add_parts(pass, at); });
       if (wants_bias) dx.add(2, bias.gradient(bias_sums, score_factor(), dy.dtype()));
     });
@@ -124,7 +124,7 @@ struct TiledAttention : PackedHeads {
   template <class T, class Body>
   void for_query_tiles(i64 scratch_size, const Body& body) const {
     const i64 tiles = query_tiles();
-    for_tasks<T>(s.B * s.h * tiles, scratch_size, [&](i64 i, T* scratch) {
+    tasks_with_scratch<T>(s.B * s.h * tiles, scratch_size, [&](i64 i, T* scratch) {
       const i64 k = i % tiles;
       body(queries(head(i / tiles), k % 2 == 0 ? k / 2 : tiles - 1 - k / 2), scratch);
     });
