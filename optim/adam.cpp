@@ -27,7 +27,7 @@ struct Coefficients {
 };
 
 template <class T>
-void descend(i64 n, T* p, const T* gradient, T* m, T* v, const Coefficients<T>& c) {
+void descend(i64 n, T* p, const T* gradient, T* m, T* v, Coefficients<T> c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T whole = c.factor * gradient[i] + c.into_gradient * p[i];
