@@ -32,7 +32,7 @@ struct Mean {
   void backward(const Tensor& dy, Grads& dx) {
     const Shape& shape = dx.shape(0);
     const double n = static_cast<double>(shape.count()) / static_cast<double>(std::max<i64>(1, dy.count()));
-    dx.add(0, broadcast_to((dy * (1.0 / n)).reshape(reduced_shape(shape, axes, true, name)), shape));
+    dx.add(0, broadcast_to((dy / n).reshape(reduced_shape(shape, axes, true, name)), shape));
   }
 };
 

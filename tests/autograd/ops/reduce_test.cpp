@@ -26,6 +26,16 @@ TEST_CASE("equal maxima share the gradient evenly") {
   CHECK(close(gradient_of_sum([](const Variable& v) { return max(v); }, table()), {0, .5, 0, 0, 0, .5}));
 }
 
+TEST_CASE("the gradient of a mean is divided by the number of elements, and rounds once") {
+  for (const Dtype dtype : {f32, f64}) {
+    for (i64 n = 1; n <= 100; ++n) {
+      const Variable x = parameter(zeros({n}, dtype));
+      backward(mean(x), full({}, static_cast<double>(n), dtype));
+      CHECK(x.gradient().at(0) == 1);
+    }
+  }
+}
+
 TEST_CASE("reductions of nothing, and errors") {
   const Variable none = parameter(zeros({0, 3}, f64));
   CHECK(sum(none).item() == 0);
