@@ -3,8 +3,10 @@
 #include "core/products/packed_product.h"
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <array>
+#include <functional>
 
 #include "core/products/unpacked_product.h"
 #include "core/tensor_ops.h"
@@ -93,4 +95,23 @@ TEST_CASE("tiles of a packed product are filled, finished, and cover C once") {
     for (i64 i = 0; i < c.count(); ++i) worst = small::worse(worst, std::abs(c.at(i) - ((plain.at(i) + 2) * 3 + 1)));
     CHECK(worst < 1e-3);
   }
+}
+
+TEST_CASE("packed products need little of a thread's stack") {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);  // the packed block of A alone is larger
+  Rng rng(1);
+  const Tensor a = randn({500, 300}, rng), b = randn({300, 70}, rng);
+  Tensor c;
+  std::function<void()> work = [&] { c = packed(Trans::none, a, b); };
+  pthread_t thread;
+  const auto run = [](void* f) -> void* {
+    (*static_cast<std::function<void()>*>(f))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run, &work) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  CHECK(same_bits(c, packed(Trans::none, a, b)));
 }
