@@ -362,14 +362,25 @@ TEST_CASE("a training whose loss leaves all bounds fails with one line, and save
   CHECK(std::filesystem::exists(model));
 }
 
-TEST_CASE("a rate that is a thousand times too large ends no training with exit code 0, however short it is") {
+namespace {
+
+void check_lost(const std::string& options) {
+  CAPTURE(options);
   const orrery::TemporaryFolder folder;
   const std::string model = folder / "model";
-  for (const std::string steps : {"", " --steps 15", " --steps 5"}) {
-    CAPTURE(steps);
-    const Result lost = errors("toy --rate 100 --clip 0 --save '" + model + "'" + steps);
-    CHECK(lost.exit_code == 1);
-    CHECK_MESSAGE(contains(line(lost.text, -1), "the training has diverged"), lost.text);
-    CHECK_FALSE(std::filesystem::exists(model));
-  }
+  const Result lost = errors("toy --rate 100 --clip 0 --save '" + model + "'" + options);
+  CHECK(lost.exit_code == 1);
+  CHECK_MESSAGE(contains(line(lost.text, -1), "the training has diverged"), lost.text);
+  CHECK_FALSE(std::filesystem::exists(model));
+}
+
+}  // namespace
+
+TEST_CASE("a rate that is far too large ends no training with exit code 0, however few steps it has") {
+  for (const std::string steps : {"15", "5"}) check_lost(" --schedule constant --warmup 1 --steps " + steps);
+}
+
+// Its warm-up is long: it diverges only after hundreds of steps.
+TEST_CASE("long: a rate that is far too large after the usual warm-up ends the training with exit code 1") {
+  check_lost("");
 }
