@@ -112,7 +112,8 @@ struct Times {
 bool finite(const Tensor& x) { return std::isfinite(largest_magnitude({x})); }
 
 // Compares y = f(2 x_source(0), 2 x_source(1), ...), which nobody holds once it has been used, with f of inputs of the
-// same values that are leaves, each by itself. Returns what is wrong, or nothing if f has no finite value there.
+// same values that are leaves, each by itself. Returns what is wrong, or nothing if f has no finite value there. What f
+// throws is a failure of the part.
 std::optional<std::string> wrong_composition(Checkable& f, const std::vector<size_t>& source, const Tensor& dy) {
   std::vector<Variable> own, half, computed, inputs;
   for (const size_t from : source) {
@@ -123,11 +124,13 @@ std::optional<std::string> wrong_composition(Checkable& f, const std::vector<siz
   const auto gradient_of = [](const Variable& x) {
     return x.gradient().defined() ? x.gradient() : zeros(x.shape(), x.dtype());
   };
-  try {
+  {
     const Variable y = f.of_inputs(own);
-    if (!finite(y.value()) || y.shape() != dy.shape()) return std::nullopt;
+    check(y.shape() == dy.shape(), "composed", "has an output of shape ", y.shape(), " for one call, ", dy.shape(),
+          " for another of inputs of the same shapes");
+    if (!finite(y.value())) return std::nullopt;
     run_backward(y, dy);
-  } catch (const Error&) { return std::nullopt; }
+  }
   const std::vector<Tensor> of_weights = take_gradients(f.leaves);
   for (const size_t from : source) inputs.push_back(computed[from]);
   computed.clear();
@@ -179,10 +182,12 @@ ProofPart prove_composed(const Sample& sample, u64 seed) {
   for (const Dtype dtype : {f32, f64}) {
     Checkable f = sample.build(dtype, seed);
     if (!f.of_inputs || f.inputs == 0) return part("composed", "", "not tried: no inputs that could be computed");
-    const Tensor dy = cotangent(f.output().shape(), dtype, seed);
-    const std::string alone = wrong_composition(f, SameInput{}.source(f.inputs, 0), dy).value_or("");
-    if (!alone.empty())
-      return part("composed", "another gradient for " + alone + " where the inputs are computed, as 2 x");
+    const Tensor y = f.output().value(), dy = cotangent(y.shape(), dtype, seed);
+    const std::optional<std::string> alone = wrong_composition(f, SameInput{}.source(f.inputs, 0), dy);
+    if (!alone && finite(y))
+      return part("composed", "not finite for other leaves of the values that gave finite numbers");
+    if (alone && !alone->empty())
+      return part("composed", "another gradient for " + *alone + " where the inputs are computed, as 2 x");
     for (const SameInput& group : inputs_of_one_shape(f)) {
       for (const size_t chosen : group.members) {
         const std::optional<std::string> wrong = wrong_composition(f, group.source(f.inputs, chosen), dy);

@@ -153,6 +153,23 @@ TEST_CASE("promise 7: composed: one tensor for both inputs") {
   CHECK(failed_parts(sample_of("product", third, {{3, 4}, {3, 4}, {3, 4}})) == "composed");
 }
 
+TEST_CASE("composed: a function that throws, or has no finite value, for leaves of its own numbers") {
+  const auto outcome = [](const std::function<Variable(const Variable&)>& others) {
+    Sample sample = sample_of("square", [](const Variable& x) { return x * x; }, {{3, 4}});
+    sample.make = [make = sample.make, others](Dtype dtype, u64 seed) {
+      Checkable f = make(dtype, seed);
+      f.of_inputs = [others](std::vector<Variable> x) { return others(x[0]); };
+      return f;
+    };
+    return sample;
+  };
+  const Sample throws = outcome([](const Variable& x) -> Variable { fail("square", "of ", x.shape()); });
+  CHECK_THROWS_WITH_AS(parts::prove_composed(throws, 1), "square: of [3, 4]", Error);
+  CHECK_FALSE(parts::prove_composed(outcome([](const Variable& x) { return x / 0.0; }), 1).ok);
+  CHECK_THROWS_AS(parts::prove_composed(outcome([](const Variable& x) { return sum(x); }), 1), Error);
+  CHECK(parts::prove_composed(outcome([](const Variable& x) { return x * x; }), 1).ok);
+}
+
 TEST_CASE("promise 7: small: wrong where x is 0, or tiny in f32") {
   const Sample at_0 =
       square_wrong_where([](const Tensor& x, const Tensor&) { return count(x, [](double v) { return v == 0; }) > 0; });
