@@ -11,8 +11,8 @@
 // In Adam that part of g is divided by sqrt(v) like the rest: weights with large gradients shrink less. In AdamW all
 // shrink by the same fraction.
 // Formulas and defaults are those of torch.optim. The paper (Vaswani et al., section 5.3) uses "beta1 = 0.9, beta2 =
-// 0.98 and eps = 10^-9". A |g| above 9.2e18 in f32, or 6.7e153 in f64, counts as that much: with an infinite g^2, p would
-// never move again.
+// 0.98 and eps = 10^-9". A |g| above 9.2e18 in f32, or 6.7e153 in f64, counts as that much: with an infinite g^2, p
+// would never move again.
 // Read next: optim/adam.cpp
 #pragma once
 
