@@ -120,7 +120,10 @@ Words blas_violations(const Sources& sources) {
   Words found;
   for (const Source& source : sources) {
     for (size_t i = 0; i < source.code.size(); ++i) {
-      if (source.path == "core/products/blas.cpp" || source.code[i].find("cblas") == std::string::npos) continue;
+      // promises/no_blas.cpp takes the place of BLAS's products, so that calling one ends the program.
+      if (source.path == "core/products/blas.cpp" || source.path == "tests/promises/no_blas.cpp" ||
+          source.code[i].find("cblas") == std::string::npos)
+        continue;
       found.push_back(source.at(i) + "BLAS is called in core/products/blas.cpp alone");
     }
   }

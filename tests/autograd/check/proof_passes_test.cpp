@@ -5,6 +5,7 @@
 #include "autograd/check/proof_parts.h"
 #include "autograd/check/rounding.h"
 #include "autograd/ops.h"
+#include "core/mask.h"
 #include "tests/autograd/hidden_mistakes.h"
 
 using namespace orrery;

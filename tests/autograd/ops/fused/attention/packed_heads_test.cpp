@@ -3,11 +3,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <numeric>
 #include <vector>
-
-#include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::packed_heads;
@@ -35,21 +32,4 @@ TEST_CASE("rows are cleared in their own columns only") {
   std::vector<double> x(2 * 3, 1);
   clear_rows(HeadMatrix<double>{x.data(), 3}, 2, 2);
   CHECK(x == std::vector<double>{0, 0, 1, 0, 0, 1});
-}
-
-TEST_CASE("every task runs once, with scratch that no other thread writes to, for any number of threads") {
-  const PackedHeads heads = packed_heads_of({2, 5, 7}, Mask(), {});
-  for (const int count : {1, 3, 8}) {
-    const small::Threads scope(count);
-    for (const i64 tasks : {1, 7, 100}) {
-      std::vector<int> runs(static_cast<size_t>(tasks)), torn(static_cast<size_t>(tasks));
-      heads.for_tasks<float>(tasks, 1000, [&](i64 i, float* scratch) {
-        std::fill_n(scratch, 1000, static_cast<float>(i));
-        torn[static_cast<size_t>(i)] = std::count(scratch, scratch + 1000, static_cast<float>(i)) != 1000;
-        ++runs[static_cast<size_t>(i)];
-      });
-      CHECK(std::count(runs.begin(), runs.end(), 1) == tasks);
-      CHECK(std::count(torn.begin(), torn.end(), 0) == tasks);
-    }
-  }
 }

@@ -7,7 +7,7 @@
 // has `width` times the numbers of x, so it is made for a few sequences at a time, and again in backward.
 // Inputs beyond the padding length of a row count as 0 and get the gradient 0, whatever they hold.
 // Shapes: x [B, T, C_in], W [C_out, C_in, width] (PyTorch's), b [C_out], y [B, T + left + right - (width - 1), C_out].
-#include "autograd/ops/convolution.h"
+#include "autograd/ops/fused/convolution.h"
 
 #include "autograd/apply.h"
 #include "autograd/ops/fused/linear/linear_rows.h"
