@@ -60,7 +60,7 @@ struct Identity : nn::LinearMap {
   void visit(nn::Visitor&) override {}
 };
 
-struct Buffered : Identity {
+struct ScaledIdentity : Identity {
   Tensor scale = full({1}, 2.0);
   void visit(nn::Visitor& v) override { v("scale", scale); }
 };
@@ -323,7 +323,7 @@ TEST_CASE("a model that computes something else than a GPT-2 is not written for 
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.query_key_map = nn::Rotary(6, 4); }), not_gpt2));
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.score_bias = LinearBias(); }), not_gpt2));
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.num_heads = 4, a.d_k = a.d_v = 2; }), not_gpt2));
-  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Buffered(); }),
+  CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = ScaledIdentity(); }),
                         "the buffer h.1.attn.c_proj.scale has no place in a GPT-2"));
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Identity(); }),
                         "the model has no h.1.attn.c_proj.weight"));
