@@ -38,7 +38,7 @@ void check_can_write_text(const std::string& command, const std::string& option,
 
 bool holds_model(const std::string& path) {
   std::error_code absent;
-  if (!std::filesystem::exists(path, absent)) return false;
+  if (!std::filesystem::exists(path, absent) || std::filesystem::is_directory(path, absent)) return false;
   try {
     read_safetensors_metadata(path);
     return true;

@@ -137,7 +137,7 @@ TEST_CASE("a result that shares elements with a factor is an error; other rows o
   CHECK(elements(all) == Numbers{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1});
 }
 
-TEST_CASE("bits of products do not depend on the threads") {
+TEST_CASE("bits of matmul do not depend on the threads") {
   Rng rng(4);
   const Tensor a = randn({8, 65, 130}, rng), b = randn({130, 515}, rng), per_batch = randn({8, 65, 130}, rng);
   CHECK(same_for_any_threads([&] { return matmul(a, b); }));

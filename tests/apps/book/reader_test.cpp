@@ -86,8 +86,7 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
   CHECK(contains(begun.text,
                  "FAILED  dx where only y_0 counts\n        [0, 0] is 1, should be 0.109375\n        hint: "));
   CHECK(contains(begun.text, "\n0 of 2 passed\n"));
-  CHECK(contents(tree.path(answer_name)) ==
-        contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
+  CHECK(contents(tree.path(answer_name)) == contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
 
   set_contents(tree.path(answer_name), contents(tree.path("book/solutions/4.2_softmax.cpp")));
   const Result solved = tree.run("exercise 4.2");
@@ -244,7 +243,7 @@ TEST_CASE("an answer that does not compile is shown with the student's file and 
   set_contents(tree.path(answer_name), "#include <unordered_map>\n" + answer);  // a header that prelude.h does not read
   const Result result = tree.run("exercise 4.2");
   CHECK(result.exit_code == 1);
-  CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:25:"));
+  CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:23:"));
   CHECK(contains(result.text, "dz"));
   CHECK(result.text.ends_with("\norrery: apps/mine/4.2_softmax.cpp does not compile (see above)\n"));
   for (const std::string other : {"student", "_grade.h", "In file included", "passed"})

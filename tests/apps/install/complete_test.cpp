@@ -80,7 +80,7 @@ TEST_CASE("promise 29: orrery complete says what its own help says, with a descr
   CHECK(run("complete -- toy --task c").text == "copy\t\n");
   CHECK(run("complete -- toy --no-fin").text == "--no-final-norm\tOne more normalisation after each stack\n");
   CHECK(contains(run("complete -- lm ''").text, "sample\tContinue a prompt "));
-  CHECK(contains(run("complete -- figure t").text, "tape\t"));
+  CHECK(contains(run("complete -- figure t").text, "toy_heads\t"));
   CHECK(run("complete -- inspect ''").text == "");
   CHECK(run("complete -- toy --he").text ==
         "--help\tPrint this help and exit\n--heads\tAttention heads; must divide "
@@ -97,7 +97,7 @@ TEST_CASE("promise 29: bash completes commands, options and their values") {
       "type_words() { COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _orrery \"$1\"; echo \"${COMPREPLY[*]}\"; }\n";
   CHECK(in_shell("bash", type + "type_words orrery toy --ta") == "--task\n");
   CHECK(in_shell("bash", type + "type_words orrery toy --task = r") == "reverse\n");
-  CHECK(in_shell("bash", type + "type_words orrery lm ''") == "train sample eval\n");
+  CHECK(in_shell("bash", type + "type_words orrery lm ''") == "train sample eval export\n");
   CHECK(in_shell("bash", type + "type_words orrery inspect ''") == "\n");
   CHECK(contains(in_shell("bash", type + "complete -p orrery"), "-o default"));
 }

@@ -42,15 +42,18 @@ TEST_CASE(
     "each hidden mistake says which part of a proof must catch it, and changes nothing where it has nothing to do") {
   const Checkable f = checkable([](const Variable& x) { return exp(x); }, {full({2}, 1.0, f64)});
   std::set<std::string> parts;
-  for (const auto& [kind, change, part] : Hidden::kinds()) {
-    parts.insert(part);
+  for (const Hidden::Named& named : Hidden::kinds()) {
+    const Hidden::Kind kind = named.kind;
+    const std::string change = named.change;
+    parts.insert(named.part);
     Hidden mistake(kind, "exp");
     const ObserverScope scope(mistake);
-    backward(sum(f.output()));
+    CAPTURE(change);
+    backward(f.output(), Tensor::of<double>({2}, {0.7, -1.3}));
     f.leaves[0].value.node()->outputs[0].gradient = Tensor();
     CHECK(mistake.changed_anything() == (kind == Hidden::Kind::writes_dy));
   }
-  CHECK(parts.size() == 8);
+  CHECK(parts.size() == 11);
 }
 
 TEST_CASE("a recorder lists contributions, and the leaves declared zero that they lead to") {

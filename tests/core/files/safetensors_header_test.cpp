@@ -96,7 +96,7 @@ TEST_CASE("headers that are no JSON object of objects, each with its reason") {
       {R"({"__metadata__": "a"})", "the header has text where none is allowed"},
       {R"({"__metadata__": {"a": "", "a": ""}})", "metadata key 'a' appears twice"},
       {R"({"__metadata__": {}, "__metadata__": {}})", "the header has two sections of metadata"},
-      {"{\"\\u001b[31m\\n\": {\"x\": 1}}", "tensor '?[31m?' has an unknown field 'x'"},
+      {"{\"\\u001b[31m\\n\": {\"x\": 1}}", "tensor '?[31m\\n' has an unknown field 'x'"},
   });
 }
 

@@ -63,7 +63,7 @@ TEST_CASE("packed products of any shape agree with a triple loop, one by one and
       }
 }
 
-TEST_CASE("a packed product has the bits of an unpacked one, for any number of threads and tiles") {
+TEST_CASE("promise 5: a packed product has the bits of an unpacked one, for any number of threads and tiles") {
   Rng rng(9);
   const Tensor a = randn({467, 600}, rng), a_t = permute(a, {1, 0}), b = randn({600, 203}, rng),
                b_t = permute(b, {1, 0});

@@ -79,9 +79,7 @@ struct LinearCrossEntropy {
       const i32* target = q.targets.get().data<i32>();
       const i64 d = x.size(1);
       for (i64 row = 0; row < x.size(0); ++row) {
-        const T* of_row = x.data<T>() + row * d;
-        if (target[row] != q.options.ignore_index || chunked_sum<T>(d, [=](i64 i) { return of_row[i] * T{0}; }) == 0)
-          continue;
+        if (target[row] != q.options.ignore_index || all_finite(x, row * d, (row + 1) * d)) continue;
         if (y.shares_memory_with(x)) y = x.clone();
         std::fill_n(y.write<T>() + row * d, d, T{0});
       }

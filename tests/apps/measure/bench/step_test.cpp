@@ -67,9 +67,9 @@ TEST_CASE("what was changed of a configuration stands in its line") {
 }
 
 TEST_CASE("bench refuses what it does not know, and names what there is") {
-  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, busy, toy, decode");
+  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, masks, busy, toy, decode");
   check_usage_error("bench nonsense", "'nonsense'",
-                    "step, profile, promises, gemm, ops, fused, attention, busy, toy, decode");
+                    "step, profile, promises, gemm, ops, fused, attention, masks, busy, toy, decode");
   check_usage_error("bench step --nonsense", "'--nonsense'", "orrery bench step --help");
   check_usage_error("bench step --config gigantic", "'gigantic'", "toy, annotated, tiny-mt, base");
   check_usage_error("bench gemm --config gigantic", "'gigantic'", "all, toy, annotated, tiny-mt, base");
