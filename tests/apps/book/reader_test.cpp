@@ -243,7 +243,7 @@ TEST_CASE("an answer that does not compile is shown with the student's file and 
   set_contents(tree.path(answer_name), "#include <unordered_map>\n" + answer);  // a header that prelude.h does not read
   const Result result = tree.run("exercise 4.2");
   CHECK(result.exit_code == 1);
-  CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:23:"));
+  CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:24:"));
   CHECK(contains(result.text, "dz"));
   CHECK(result.text.ends_with("\norrery: apps/mine/4.2_softmax.cpp does not compile (see above)\n"));
   for (const std::string other : {"student", "_grade.h", "In file included", "passed"})

@@ -74,6 +74,7 @@ struct LinearCrossEntropy {
   // x [rows, d], with 0 in ignored rows that hold NaN or infinity: dz is 0 there, but dW = dz^T x multiplies it by x.
   Tensor with_harmless_ignored_rows(const Tensor& x) const {
     Tensor y = x;
+    const FlushDenormals flush;
     dispatch_floating(x.dtype(), name, [&](auto t) {
       using T = decltype(t);
       const i32* target = q.targets.get().data<i32>();
