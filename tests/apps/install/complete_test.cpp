@@ -110,7 +110,8 @@ TEST_CASE("promise 29: zsh completes commands, options and names of files") {
   CHECK(in_shell("zsh -f", type + "type_words orrery toy --ta") ==
         "--task:What to do with a sequence: reverse, copy, sort\n");
   CHECK(in_shell("zsh -f", type + "type_words orrery lm e") ==
-        "eval:Evaluate a model from `lm train --save` on a text\n");
+        "eval:Evaluate a model from `lm train --save` on a text\n"
+        "export:Write a model for Hugging Face's transformers\n");
   CHECK(in_shell("zsh -f", type + "type_words orrery inspect ''") == "files\n");
 }
 
