@@ -247,7 +247,7 @@ TEST_CASE("long: promise 18: the same for every program, with more of the calls"
   CHECK(tried.calls == listed);
 }
 
-// These take long: tests/README.md says how to run them.
+// These take long: apps/book/appendix.md says how to run them.
 TEST_CASE("long: promise 18: every system call of lm fails, in every way" * doctest::skip()) {
   CHECK(faults_of_every_call("lm") > 2000);
 }
