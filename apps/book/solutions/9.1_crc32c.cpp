@@ -1,6 +1,6 @@
 // Chapter 9. Solution of exercise 9.1: CRC32C by hand.
 //
-// The text divides by a polynomial of degree 3. CRC32C divides by one of degree 32, and has three rules of its own. The
+// The appendix divides by a polynomial of degree 3, CRC32C by one of degree 32, with three rules of its own. The
 // lowest bit of a byte comes first: so the divisor is written mirrored, 0x82F63B78, without its highest power, and in
 // each step the remainder moves to the right by one bit. The remainder begins as 32 ones. At the end, each of its bits
 // is flipped.
