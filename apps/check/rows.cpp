@@ -6,13 +6,14 @@
 #include <ostream>
 
 #include "apps/program/options.h"
+#include "apps/tasks/translate/rivals/samples.h"
 #include "autograd/check/samples.h"
 #include "nn/check/samples.h"
 
 namespace orrery {
 namespace {
 
-// The "nn/" of a layer may be left out.
+// The "nn/" or "rivals/" of a layer may be left out.
 bool matches(const std::string& pattern, const Row& row) {
   const std::string& name = row.sample.name;
   for (const std::string& text : {row.name, row.label(), name, name + ", " + row.sample.variant})
@@ -33,6 +34,7 @@ std::vector<Row> operation_rows() {
 std::vector<Row> all_rows() {
   std::vector<Row> rows = operation_rows();
   for (const Sample& sample : nn::module_samples()) rows.push_back({"nn/" + sample.name, sample});
+  for (const Sample& sample : translate::rival_samples()) rows.push_back({"rivals/" + sample.name, sample});
   return rows;
 }
 

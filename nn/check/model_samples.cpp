@@ -176,7 +176,7 @@ Sample gpt_with_rotary_positions() {
 }  // namespace
 
 std::vector<Sample> model_samples() {
-  std::vector<Sample> rows{
+  return {
       encoder_layer("post-norm", small()),
       encoder_layer("pre-norm, gelu", small(true, 0, Activation::gelu)),
       encoder_layer("post-norm, dropout", small(false, 0.2)),
@@ -205,9 +205,6 @@ std::vector<Sample> model_samples() {
       gpt_loss("loss, tied", true),
       gpt_loss("loss, a head of its own", false),
   };
-  const std::vector<Sample> translators = sequence_model_samples();
-  rows.insert(rows.end(), translators.begin(), translators.end());
-  return rows;
 }
 
 }  // namespace orrery::nn

@@ -10,10 +10,6 @@ namespace orrery::nn {
 /// The samples of stacks and of the whole Transformer (nn/check/model_samples.cpp).
 std::vector<Sample> model_samples();
 
-/// The samples of recurrent and convolutional layers, and of their translators (nn/check/sequence_samples.cpp).
-std::vector<Sample> sequence_layer_samples();
-std::vector<Sample> sequence_model_samples();
-
 /// The elements of all groups, one after another.
 template <class Element>
 std::vector<Element> joined(std::initializer_list<std::vector<Element>> groups) {

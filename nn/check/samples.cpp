@@ -11,6 +11,7 @@
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
 #include "nn/check/sample_rows.h"
+#include "nn/layers/convolution.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/feed_forward.h"
 #include "nn/layers/layer_norm.h"
@@ -65,6 +66,13 @@ Sample positions(std::string variant, Positions kind, i64 d_model) {
       "PositionalEncoding", std::move(variant), {{2, 3, d_model}},
       [=](Rng& rng) { return PositionalEncoding(kind, 4, d_model, rng); },
       [](const PositionalEncoding& layer, const Inputs& in) { return layer(in[0]); });
+}
+
+Sample convolution_layer(std::string variant, ConvolutionPadding padding, Mask mask) {
+  return module_sample(
+      "Convolution", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Convolution(4, 6, 3, padding, rng); },
+      [=](const Convolution& layer, const Inputs& in) { return layer(in[0], mask); },
+      {.padding = mask.has_padding() ? Padding{.places = {{"input 0", {3, 2}}}} : Padding{}});
 }
 
 Sample self_attention(std::string variant, Mask mask, AttentionOptions options, SampleNotes notes = {}) {
@@ -196,6 +204,8 @@ std::vector<Sample> plain_layers() {
       positions("sinusoidal", Positions::sinusoidal, 4),
       positions("sinusoidal, odd d_model", Positions::sinusoidal, 5),
       positions("learned", Positions::learned, 4),
+      convolution_layer("same, padding", ConvolutionPadding::same, lengths_3_and_2()),
+      convolution_layer("causal", ConvolutionPadding::causal, Mask()),
   };
 }
 
@@ -252,7 +262,7 @@ std::vector<Sample> cross_attentions() {
 
 const std::vector<Sample>& module_samples() {
   static const std::vector<Sample> all =
-      joined({plain_layers(), self_attentions(), cross_attentions(), sequence_layer_samples(), model_samples()});
+      joined({plain_layers(), self_attentions(), cross_attentions(), model_samples()});
   return all;
 }
 

@@ -10,6 +10,8 @@
 #include "apps/program/options.h"
 #include "apps/tasks/lm/training.h"
 #include "apps/tasks/toy/training.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "apps/tasks/translate/task.h"
 #include "core/files/json.h"
 #include "core/files/safetensors.h"
@@ -17,7 +19,6 @@
 #include "core/tensor_ops.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
-#include "nn/models/translator_config.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -111,8 +112,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           [](const std::string& t) { return nn::gpt_config(t); });
       break;
     case 3: there_and_back(text, [](const std::string& t) { return nn::transformer_config(t); }); break;
-    case 4: there_and_back(text, [](const std::string& t) { return nn::recurrent_translator_config(t); }); break;
-    case 5: there_and_back(text, [](const std::string& t) { return nn::convolutional_translator_config(t); }); break;
+    case 4: there_and_back(text, [](const std::string& t) { return translate::recurrent_translator_config(t); }); break;
+    case 5:
+      there_and_back(text, [](const std::string& t) { return translate::convolutional_translator_config(t); });
+      break;
     case 6: there_and_back(text, [](const std::string& t) { return training_recipe(t); }); break;
     case 7: there_and_back(text, [](const std::string& t) { return toy_task(t); }); break;
     case 8: {

@@ -3,12 +3,12 @@
 
 # The sources that the targets need: what reads files, and what that calls. The sub-commands and most of the checker are
 # left out, since compiling them would take longer than the targets run.
-foreach(folder data program show/attention tasks/lm tasks/toy tasks/translate training)
+foreach(folder data program show/attention tasks/lm tasks/toy tasks/translate tasks/translate/rivals training)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/${folder}/*.cpp)
   list(APPEND fuzzed_sources ${sources})
 endforeach()
 set(commands lm/export lm/lm lm/minutes lm/saved toy/attention_map toy/loss_curve toy/saved toy/toy training/outputs
-    training/run translate/bootstrap translate/score translate/translate program/openblas_start [a-z_]+_command
+    training/run rivals/samples translate/bootstrap translate/score translate/translate program/openblas_start [a-z_]+_command
     [a-z_]+_options)
 list(JOIN commands | commands)
 list(FILTER fuzzed_sources EXCLUDE REGEX "/(${commands})[.]cpp$")

@@ -3,13 +3,15 @@
 
 #include <cmath>
 
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/check/proof_parts.h"
 #include "autograd/ops.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 #include "nn/check/samples.h"
+#include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"
-#include "nn/generate/translator_states.h"
 #include "nn/models/transformer.h"
 #include "tests/nn/compare.h"
 
@@ -190,7 +192,7 @@ const Tensor three_sources = Tensor::of<i32>({3, 4}, {3, 4, 5, 6, 7, 5, 0, 0, 2,
 // The logits of two steps of generation.
 template <class Model>
 std::vector<Tensor> logits_of_steps(const Model& model) {
-  const auto decoder = nn::stepwise_decoder(model, three_sources, 5, 1);
+  const auto decoder = stepwise_decoder(model, three_sources, 5, 1);
   std::vector<Tensor> logits;
   for (const i32 token : {1, 3}) logits.push_back(decoder->next_logits(full({3, 1}, token, Dtype::i32)));
   return logits;
@@ -210,18 +212,18 @@ TEST_CASE("promise 13: NaN in the embedding of padding changes no bit of a logit
   Rng rng(4);
   check_generation(model_of(false));
   check_generation(model_of(true));
-  check_generation(nn::RecurrentTranslator(
+  check_generation(translate::RecurrentTranslator(
       {.src_vocab_size = 9, .tgt_vocab_size = 9, .d_embedding = 6, .d_encoder = 5, .d_decoder = 7, .d_attention = 4},
       rng));
-  check_generation(
-      nn::ConvolutionalTranslator({.src_vocab_size = 9,
-                                   .tgt_vocab_size = 9,
-                                   .d_embedding = 6,
-                                   .d_hidden = 8,
-                                   .num_encoder_layers = 2,
-                                   .num_decoder_layers = 3,  // so that three gradients of the memory are added up
-                                   .max_len = 8},
-                                  rng));
+  check_generation(translate::ConvolutionalTranslator(
+      {.src_vocab_size = 9,
+       .tgt_vocab_size = 9,
+       .d_embedding = 6,
+       .d_hidden = 8,
+       .num_encoder_layers = 2,
+       .num_decoder_layers = 3,  // so that three gradients of the memory are added up
+       .max_len = 8},
+      rng));
 }
 
 TEST_CASE("promise 13: NaN in the embedding of padding changes nothing that is written, although ended rows read it") {

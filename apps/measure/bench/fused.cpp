@@ -8,11 +8,11 @@
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
 #include "apps/program/stopwatch.h"
+#include "apps/tasks/translate/rivals/attentive_gru.h"
 #include "autograd/ops.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
-#include "nn/layers/attentive_gru.h"
 
 namespace orrery {
 namespace {
@@ -128,8 +128,8 @@ std::vector<FusedPair> loss_pairs(const BenchConfig& c, Rng& rng) {
 // Every linear map has d_model units, and the memory is as long as the sequence.
 FusedPair attentive_gru_pair(const BenchConfig& c, Rng& rng) {
   const i64 B = c.batch, T = c.target_length, d_model = c.d_model;
-  const auto layer = std::make_shared<nn::AttentiveGru>(
-      nn::AttentiveGruSizes{.in = d_model, .H = d_model, .M = d_model, .A = d_model}, rng);
+  const auto layer = std::make_shared<translate::AttentiveGru>(
+      translate::AttentiveGruSizes{.in = d_model, .H = d_model, .M = d_model, .A = d_model}, rng);
   const Variable x = random_leaf({B, T, d_model}, rng), s0 = random_leaf({B, d_model}, rng),
                  memory = random_leaf({B, T, d_model}, rng);
   std::vector<Variable> leaves{x, s0, memory};

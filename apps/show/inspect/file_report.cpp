@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "apps/program/columns.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/gpt_config.h"
 #include "nn/models/transformer_config.h"
-#include "nn/models/translator_config.h"
 
 namespace orrery {
 namespace {
@@ -53,8 +54,8 @@ std::optional<i64> parameters_of_config(const std::string& config) {
   // No two kinds of configurations have the same fields, and unknown fields are errors.
   if (const auto count = count_as(nn::transformer_config)) return count;
   if (const auto count = count_as(nn::gpt_config)) return count;
-  if (const auto count = count_as(nn::recurrent_translator_config)) return count;
-  return count_as(nn::convolutional_translator_config);
+  if (const auto count = count_as(translate::recurrent_translator_config)) return count;
+  return count_as(translate::convolutional_translator_config);
 }
 
 // One line, whole characters of at most `most` bytes: "abc... (1234 bytes)".

@@ -13,12 +13,12 @@ namespace orrery::translate {
 namespace {
 
 ModelKind kind_of(const nn::TransformerConfig&) { return ModelKind::transformer; }
-ModelKind kind_of(const nn::RecurrentTranslatorConfig&) { return ModelKind::recurrent; }
-ModelKind kind_of(const nn::ConvolutionalTranslatorConfig&) { return ModelKind::convolutional; }
+ModelKind kind_of(const RecurrentTranslatorConfig&) { return ModelKind::recurrent; }
+ModelKind kind_of(const ConvolutionalTranslatorConfig&) { return ModelKind::convolutional; }
 
 i64 width_of(const nn::TransformerConfig& config) { return config.layer.d_model; }
-i64 width_of(const nn::RecurrentTranslatorConfig& config) { return config.d_decoder; }
-i64 width_of(const nn::ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
+i64 width_of(const RecurrentTranslatorConfig& config) { return config.d_decoder; }
+i64 width_of(const ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
 
 double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
   return orrery::kept_numbers(config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
@@ -26,7 +26,7 @@ double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
 // Of each source position its word, what the two GRUs of the encoder keep and write (autograd/ops/fused/gru.cpp), both
 // side by side as annotation, and its key. Of each target position its word, what the decoder keeps and writes
 // (autograd/ops/fused/attentive_gru.cpp), and both with the word side by side, which are read for the logits.
-double kept_by(const nn::RecurrentTranslatorConfig& config, const BatchShape& shape) {
+double kept_by(const RecurrentTranslatorConfig& config, const BatchShape& shape) {
   const i64 annotation = 2 * config.d_encoder, H = config.d_decoder, A = config.d_attention;
   const i64 of_source = config.d_embedding + (4 + 1) * annotation + annotation + A,
             of_target = config.d_embedding + (4 * H + A + shape.source_length) + (H + annotation) +
@@ -35,7 +35,7 @@ double kept_by(const nn::RecurrentTranslatorConfig& config, const BatchShape& sh
          static_cast<double>(shape.source_length * of_source + shape.target_length * of_target);
 }
 // Of each layer the two inputs of its glu and its output; of a decoder's layer the attention weights as well.
-double kept_by(const nn::ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
+double kept_by(const ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
   const i64 source = config.num_encoder_layers * shape.source_length * 3 * config.d_hidden,
             target = config.num_decoder_layers * shape.target_length * (3 * config.d_hidden + shape.source_length);
   return static_cast<double>(shape.rows) * static_cast<double>(source + target);
@@ -50,13 +50,13 @@ nn::AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, co
 Tensor with_head_axis(const Tensor& weights) {
   return weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)});
 }
-nn::AttentionMaps maps_of(const nn::RecurrentTranslator& model, const Tensor& source, const Tensor& target,
+nn::AttentionMaps maps_of(const RecurrentTranslator& model, const Tensor& source, const Tensor& target,
                           nn::Pass& pass) {
   Tensor weights;
   model(source, target, pass, &weights);
   return {.encoder = {}, .decoder_self = {}, .decoder_cross = {with_head_axis(weights)}};
 }
-nn::AttentionMaps maps_of(const nn::ConvolutionalTranslator& model, const Tensor& source, const Tensor& target,
+nn::AttentionMaps maps_of(const ConvolutionalTranslator& model, const Tensor& source, const Tensor& target,
                           nn::Pass& pass) {
   std::vector<Tensor> weights;
   model(source, target, pass, &weights);
@@ -66,10 +66,8 @@ nn::AttentionMaps maps_of(const nn::ConvolutionalTranslator& model, const Tensor
 }
 
 i64 weights_of(const nn::TransformerConfig& config, i64 S, i64 T) { return orrery::attention_weights(config, S, T); }
-i64 weights_of(const nn::RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
-i64 weights_of(const nn::ConvolutionalTranslatorConfig& config, i64 S, i64 T) {
-  return config.num_decoder_layers * T * S;
-}
+i64 weights_of(const RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
+i64 weights_of(const ConvolutionalTranslatorConfig& config, i64 S, i64 T) { return config.num_decoder_layers * T * S; }
 
 template <class Model, class Config>
 std::unique_ptr<TranslationModel> loaded(const std::string& path, const Config& config) {
@@ -109,8 +107,8 @@ i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {
   return weights_of(model.config, S, T);
 }
 template class TranslatorOf<nn::Transformer>;
-template class TranslatorOf<nn::RecurrentTranslator>;
-template class TranslatorOf<nn::ConvolutionalTranslator>;
+template class TranslatorOf<RecurrentTranslator>;
+template class TranslatorOf<ConvolutionalTranslator>;
 
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
   const std::string& kind = model_entry(metadata, kind_key, "translate", path);
@@ -120,12 +118,12 @@ std::unique_ptr<TranslationModel> load_model(const std::string& path, const Meta
   const std::string operation = "load " + path;
   check(config != metadata.end(), operation, "has no configuration");
   if (kind == name_of(ModelKind::recurrent))
-    return loaded<nn::RecurrentTranslator>(
-        path, within(operation, [&] { return nn::recurrent_translator_config(config->second); }));
+    return loaded<RecurrentTranslator>(path,
+                                       within(operation, [&] { return recurrent_translator_config(config->second); }));
   check(kind == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
         printable(kind));
-  return loaded<nn::ConvolutionalTranslator>(
-      path, within(operation, [&] { return nn::convolutional_translator_config(config->second); }));
+  return loaded<ConvolutionalTranslator>(
+      path, within(operation, [&] { return convolutional_translator_config(config->second); }));
 }
 
 std::vector<std::string> greedy_translations(const TranslationModel& model, const Vocabulary& vocabulary,

@@ -1,7 +1,7 @@
 // Chapter 9. What can stand in a translator: a model that learns from sentence pairs and writes translations.
 //
 // The Transformer is one. Two that it replaced are trained and compared on the same data: a recurrent one, GRUs with
-// attention, and a convolutional one (nn/models/recurrent_translator.h, nn/models/convolutional_translator.h).
+// attention, and a convolutional one (apps/tasks/translate/rivals/).
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 #include <string>
 
 #include "apps/data/batches.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
+#include "apps/tasks/translate/rivals/states.h"
 #include "core/files/safetensors.h"
-#include "nn/generate/translator_states.h"
-#include "nn/models/convolutional_translator.h"
-#include "nn/models/recurrent_translator.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::translate {
@@ -61,7 +61,7 @@ class TranslatorOf final : public TranslationModel {
 
   ModelKind kind() const override;
   nn::Module& module() override { return model; }
-  std::string config() const override { return nn::to_json(model.config); }
+  std::string config() const override { return to_json(model.config); }
   i64 source_vocabulary_size() const override { return model.config.src_vocab_size; }
   i64 vocabulary_size() const override { return model.config.tgt_vocab_size; }
   i32 padding_id() const override { return model.config.pad_id; }
@@ -72,7 +72,7 @@ class TranslatorOf final : public TranslationModel {
     return model.loss(batch.source, batch.target, batch.labels, pass, options);
   }
   std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const override {
-    return nn::stepwise_decoder(model, source, most_tokens, beam);
+    return stepwise_decoder(model, source, most_tokens, beam);
   }
   nn::AttentionMaps attention(const Tensor& source, const Tensor& target) const override;
   i64 attention_weights(i64 S, i64 T) const override;

@@ -96,22 +96,22 @@ std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
 
 // The configuration of the model that is trained, as JSON, and back.
 std::string config_of(const TranslationRecipe& recipe) {
-  if (recipe.kind == ModelKind::recurrent) return nn::to_json(recipe.recurrent);
-  if (recipe.kind == ModelKind::convolutional) return nn::to_json(recipe.convolutional);
+  if (recipe.kind == ModelKind::recurrent) return to_json(recipe.recurrent);
+  if (recipe.kind == ModelKind::convolutional) return to_json(recipe.convolutional);
   return nn::to_json(recipe.model);
 }
 void read_config(const std::string& json, TranslationRecipe& recipe) {
   if (recipe.kind == ModelKind::recurrent)
-    recipe.recurrent = nn::recurrent_translator_config(json);
+    recipe.recurrent = recurrent_translator_config(json);
   else if (recipe.kind == ModelKind::convolutional)
-    recipe.convolutional = nn::convolutional_translator_config(json);
+    recipe.convolutional = convolutional_translator_config(json);
   else
     recipe.model = nn::transformer_config(json);
 }
 
 }  // namespace
 
-nn::RecurrentTranslatorConfig tiny_recurrent() {
+RecurrentTranslatorConfig tiny_recurrent() {
   return {.src_vocab_size = first_piece_id + 1,
           .tgt_vocab_size = first_piece_id + 1,
           .d_embedding = 128,
@@ -124,7 +124,7 @@ nn::RecurrentTranslatorConfig tiny_recurrent() {
           .share_embeddings = true};
 }
 
-nn::ConvolutionalTranslatorConfig tiny_convolutional() {
+ConvolutionalTranslatorConfig tiny_convolutional() {
   return {.src_vocab_size = first_piece_id + 1,
           .tgt_vocab_size = first_piece_id + 1,
           .d_embedding = 128,
@@ -168,8 +168,8 @@ TranslationRecipe TranslationRecipe::with_vocabulary(i64 size) const {
 
 std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng weights) {
   switch (recipe.kind) {
-    case ModelKind::recurrent: return built<nn::RecurrentTranslator>(recipe.recurrent, weights);
-    case ModelKind::convolutional: return built<nn::ConvolutionalTranslator>(recipe.convolutional, weights);
+    case ModelKind::recurrent: return built<RecurrentTranslator>(recipe.recurrent, weights);
+    case ModelKind::convolutional: return built<ConvolutionalTranslator>(recipe.convolutional, weights);
     case ModelKind::transformer: break;
   }
   return built<nn::Transformer>(recipe.model, weights);

@@ -19,16 +19,16 @@
 namespace orrery::translate {
 
 /// Recurrent and convolutional models of a size like that of `nn::tiny`.
-nn::RecurrentTranslatorConfig tiny_recurrent();
-nn::ConvolutionalTranslatorConfig tiny_convolutional();
+RecurrentTranslatorConfig tiny_recurrent();
+ConvolutionalTranslatorConfig tiny_convolutional();
 
 /// Everything that decides how a translator is trained, except the text.
 struct TranslationRecipe : TrainingRecipe {
   ModelKind kind = ModelKind::transformer;
   // The three models; `kind` says which is trained. Vocabulary, pad_id and max_len follow from the text.
   nn::TransformerConfig model = nn::tiny(first_piece_id + 1);
-  nn::RecurrentTranslatorConfig recurrent = tiny_recurrent();
-  nn::ConvolutionalTranslatorConfig convolutional = tiny_convolutional();
+  RecurrentTranslatorConfig recurrent = tiny_recurrent();
+  ConvolutionalTranslatorConfig convolutional = tiny_convolutional();
   i64 batch_tokens = 4096;  ///< of a micro-batch: source or target, whichever has more, padding included
   i64 most_tokens = 256;    ///< pairs with a longer sentence are left out; the model can write one token more
   double smoothing = 0.1;   ///< label smoothing

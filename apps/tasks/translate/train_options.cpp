@@ -95,7 +95,7 @@ void add_transformer_options(CLI::App& command, nn::TransformerConfig& model) {
   add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
 }
 
-void add_recurrent_options(CLI::App& command, nn::RecurrentTranslatorConfig& model) {
+void add_recurrent_options(CLI::App& command, RecurrentTranslatorConfig& model) {
   add_whole_number(command, "--d-encoder", model.d_encoder, 1, 12288,
                    "Recurrent: units of each direction of the encoder");
   add_whole_number(command, "--d-decoder", model.d_decoder, 1, 12288, "Recurrent: units of the decoder");
@@ -105,7 +105,7 @@ void add_recurrent_options(CLI::App& command, nn::RecurrentTranslatorConfig& mod
                    "from state, context and word");
 }
 
-void add_convolutional_options(CLI::App& command, nn::ConvolutionalTranslatorConfig& model) {
+void add_convolutional_options(CLI::App& command, ConvolutionalTranslatorConfig& model) {
   add_whole_number(command, "--d-hidden", model.d_hidden, 1, 12288, "Convolutional: width of the layers");
   add_whole_number(command, "--width", model.width, 1, 99,
                    "Convolutional: positions that each output sees, an odd number");

@@ -4,9 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "core/utf8.h"
 #include "nn/models/transformer_config.h"
-#include "nn/models/translator_config.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -163,11 +164,11 @@ TEST_CASE("parameters are counted as the configuration says, where tied ones sta
   nn::TransformerConfig config = nn::tiny(100);
   FileSummary file{.bytes = 1, .header_bytes = 1, .tensors = {}, .metadata = {{"config", nn::to_json(config)}}};
   CHECK(parameters_in(file) == config.parameter_count());
-  const nn::RecurrentTranslatorConfig recurrent{.src_vocab_size = 20, .tgt_vocab_size = 30};
-  file.metadata["config"] = nn::to_json(recurrent);
+  const translate::RecurrentTranslatorConfig recurrent{.src_vocab_size = 20, .tgt_vocab_size = 30};
+  file.metadata["config"] = to_json(recurrent);
   CHECK(parameters_in(file) == recurrent.parameter_count());
-  const nn::ConvolutionalTranslatorConfig convolutional{.src_vocab_size = 20, .tgt_vocab_size = 30};
-  file.metadata["config"] = nn::to_json(convolutional);
+  const translate::ConvolutionalTranslatorConfig convolutional{.src_vocab_size = 20, .tgt_vocab_size = 30};
+  file.metadata["config"] = to_json(convolutional);
   CHECK(parameters_in(file) == convolutional.parameter_count());
   file.metadata["config"] = R"({"hidden_size": 5})";
   CHECK_FALSE(parameters_in(file));

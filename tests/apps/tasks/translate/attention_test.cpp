@@ -22,15 +22,15 @@ Translator new_translator(ModelKind kind) {
     return Translator{vocabulary, std::make_unique<TranslatorOf<decltype(model)>>(std::move(model))};
   };
   if (kind == ModelKind::recurrent) {
-    nn::RecurrentTranslatorConfig config{};
+    RecurrentTranslatorConfig config{};
     config.src_vocab_size = config.tgt_vocab_size = K;
     config.pad_id = pad_id;
     config.d_embedding = config.d_encoder = config.d_attention = 8;
     config.d_decoder = 12;
-    return made(nn::RecurrentTranslator(config, rng));
+    return made(RecurrentTranslator(config, rng));
   }
   if (kind == ModelKind::convolutional) {
-    nn::ConvolutionalTranslatorConfig config{};
+    ConvolutionalTranslatorConfig config{};
     config.src_vocab_size = config.tgt_vocab_size = K;
     config.pad_id = pad_id;
     config.max_len = 40;
@@ -38,7 +38,7 @@ Translator new_translator(ModelKind kind) {
     config.d_hidden = 12;
     config.num_encoder_layers = 1;
     config.num_decoder_layers = 2;
-    return made(nn::ConvolutionalTranslator(config, rng));
+    return made(ConvolutionalTranslator(config, rng));
   }
   nn::TransformerConfig config{.src_vocab_size = K, .tgt_vocab_size = K};
   config.layer = {.d_model = 12, .num_heads = 2, .d_ff = 8};

@@ -19,7 +19,7 @@
 #include "core/mask.h"
 #include "nn/layers/linear.h"
 
-namespace orrery::nn {
+namespace orrery::translate {
 
 /// Sizes of an AttentiveGru.
 struct AttentiveGruSizes {
@@ -29,16 +29,16 @@ struct AttentiveGruSizes {
   i64 A;   ///< of a query and a key
 };
 
-struct AttentiveGru : Module {
-  Linear input;      // from in to 3 H gates
-  Linear context;    // from M to 3 H gates, without bias
-  Linear recurrent;  // from H to 3 H gates
-  Linear query;      // from H to A, without bias
-  Linear key;        // from M to A
-  Variable v;        // [A]
+struct AttentiveGru : nn::Module {
+  nn::Linear input;      // from in to 3 H gates
+  nn::Linear context;    // from M to 3 H gates, without bias
+  nn::Linear recurrent;  // from H to 3 H gates
+  nn::Linear query;      // from H to A, without bias
+  nn::Linear key;        // from M to A
+  Variable v;            // [A]
 
-  AttentiveGru(const AttentiveGruSizes& sizes, Rng& rng, Init init = Init::pytorch_linear);
-  using Module::parameter_count;
+  AttentiveGru(const AttentiveGruSizes& sizes, Rng& rng, nn::Init init = nn::Init::pytorch_linear);
+  using nn::Module::parameter_count;
   /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(const AttentiveGruSizes& sizes);
 
@@ -52,7 +52,7 @@ struct AttentiveGru : Module {
   /// One operation for each line of the formulas, one step after another.
   AttentiveGruResult composed(const Variable& x, const Variable& s0, const Variable& memory, const Variable& keys,
                               const Mask& mask, Tensor* weights = nullptr) const;
-  void visit(Visitor& v) override;
+  void visit(nn::Visitor& v) override;
 };
 
-}  // namespace orrery::nn
+}  // namespace orrery::translate

@@ -1,57 +1,51 @@
-// Chapter 7. The table of proofs for recurrent and convolutional layers, and for the translators made of them.
+// Chapter 7. The rows of the rivals in the table of proofs: their layers and the translators made of them.
+#include "apps/tasks/translate/rivals/samples.h"
+
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/ops/layout.h"
-#include "core/mask.h"
 #include "nn/check/sample_rows.h"
 #include "nn/layers/padding.h"
-#include "nn/models/convolutional_translator.h"
-#include "nn/models/recurrent_translator.h"
 
-namespace orrery::nn {
+namespace orrery::translate {
 namespace {
 
 Sample gru_layer(std::string variant, Mask mask, bool reverse) {
-  return module_sample(
+  return nn::module_sample(
       "Gru", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Gru(4, 3, rng, reverse); },
-      [=](const Gru& layer, const Inputs& in) { return layer(in[0], mask); },
-      {.padding = mask.has_padding() ? padding_of_x() : Padding{}});
+      [=](const Gru& layer, const nn::Inputs& in) { return layer(in[0], mask); },
+      {.padding = mask.has_padding() ? nn::padding_of_x() : Padding{}});
 }
 
 Sample gru_from_a_state() {
-  return module_sample(
+  return nn::module_sample(
       "Gru", "last state, from a given one", {{2, 3, 4}, {2, 3}}, [](Rng& rng) { return Gru(4, 3, rng); },
-      [](const Gru& layer, const Inputs& in) { return layer.last(layer(in[0], lengths_3_and_2(), in[1])); },
+      [](const Gru& layer, const nn::Inputs& in) { return layer.last(layer(in[0], nn::lengths_3_and_2(), in[1])); },
       {.padding = {.places = {{"input 0", {3, 2}}}}});
 }
 
 Sample gru_in_both_directions() {
-  return module_sample(
+  return nn::module_sample(
       "BidirectionalGru", "padding", {{2, 3, 4}}, [](Rng& rng) { return BidirectionalGru(4, 2, rng); },
-      [](const BidirectionalGru& layer, const Inputs& in) {
-        const auto [states, last] = layer(in[0], lengths_3_and_2());
+      [](const BidirectionalGru& layer, const nn::Inputs& in) {
+        const auto [states, last] = layer(in[0], nn::lengths_3_and_2());
         return concat({reshape(last, {2, 1, 4}), states}, 1);
       },
       {.padding = {.places = {{"input 0", {3, 2}}}, .output = {4, 3}}});
 }
 
 Sample attentive_gru_layer(std::string variant, bool composed) {
-  return module_sample(
+  return nn::module_sample(
       "AttentiveGru", std::move(variant), {{2, 2, 4}, {2, 3}, {2, 3, 5}},
       [](Rng& rng) { return AttentiveGru({.in = 4, .H = 3, .M = 5, .A = 2}, rng); },
-      [=](const AttentiveGru& layer, const Inputs& in) {
-        const Mask mask = lengths_3_and_2();
-        const auto keys = [&] { return layer.key(with_harmless_padding(in[2], mask)); };
+      [=](const AttentiveGru& layer, const nn::Inputs& in) {
+        const Mask mask = nn::lengths_3_and_2();
+        const auto keys = [&] { return layer.key(nn::with_harmless_padding(in[2], mask)); };
         const auto [states, contexts] =
             composed ? layer.composed(in[0], in[1], in[2], keys(), mask) : layer(in[0], in[1], in[2], mask);
         return concat({states, contexts}, 2);
       },
       {.padding = {.places = {{"input 2", {3, 2}}}}});
-}
-
-Sample convolution_layer(std::string variant, ConvolutionPadding padding, Mask mask) {
-  return module_sample(
-      "Convolution", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return Convolution(4, 6, 3, padding, rng); },
-      [=](const Convolution& layer, const Inputs& in) { return layer(in[0], mask); },
-      {.padding = mask.has_padding() ? Padding{.places = {{"input 0", {3, 2}}}} : Padding{}});
 }
 
 ConvolutionalTranslatorConfig small_convolutional(double dropout) {
@@ -66,33 +60,33 @@ ConvolutionalTranslatorConfig small_convolutional(double dropout) {
 }
 
 Sample convolutional_encoder_layer() {
-  return module_sample(
+  return nn::module_sample(
       "ConvolutionalEncoderLayer", "padding, dropout", {{2, 3, 6}},
       [](Rng& rng) { return ConvolutionalEncoderLayer(small_convolutional(0.2), rng); },
-      [](const ConvolutionalEncoderLayer& layer, const Inputs& in, Pass& pass) {
-        return layer(in[0], lengths_3_and_2(), pass);
+      [](const ConvolutionalEncoderLayer& layer, const nn::Inputs& in, nn::Pass& pass) {
+        return layer(in[0], nn::lengths_3_and_2(), pass);
       },
-      {.padding = padding_of_x()});
+      {.padding = nn::padding_of_x()});
 }
 
 // Keys and values are of the same sequence here.
-ConvolutionalMemory memory_of(const Variable& x) { return {x, x * 0.5, lengths_3_and_2()}; }
+ConvolutionalMemory memory_of(const Variable& x) { return {x, x * 0.5, nn::lengths_3_and_2()}; }
 
 Sample convolutional_decoder_layer() {
-  return module_sample(
+  return nn::module_sample(
       "ConvolutionalDecoderLayer", "padding, dropout", {{2, 3, 6}, {2, 3, 4}, {2, 3, 4}},
       [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0.2), rng); },
-      [](const ConvolutionalDecoderLayer& layer, const Inputs& in, Pass& pass) {
+      [](const ConvolutionalDecoderLayer& layer, const nn::Inputs& in, nn::Pass& pass) {
         return layer(in[0], in[1], memory_of(in[2]), pass);
       },
       {.padding = {.places = {{"input 2", {3, 2}}}}});
 }
 
 Sample newest_positions() {
-  return module_sample(
+  return nn::module_sample(
       "ConvolutionalDecoderLayer", "the newest positions alone", {{2, 5, 6}, {2, 3, 4}, {2, 3, 4}},
       [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0), rng); },
-      [](const ConvolutionalDecoderLayer& layer, const Inputs& in) {
+      [](const ConvolutionalDecoderLayer& layer, const nn::Inputs& in) {
         return layer.newest(in[0], in[1], memory_of(in[2]));
       },
       {.padding = {.places = {{"input 2", {3, 2}}}}});
@@ -119,31 +113,25 @@ Config with_shared_table(Config config) {
 
 }  // namespace
 
-std::vector<Sample> sequence_layer_samples() {
-  return {
+const std::vector<Sample>& rival_samples() {
+  static const std::vector<Sample> all{
       gru_layer("", Mask(), false),
-      gru_layer("reverse, padding", lengths_3_and_2(), true),
+      gru_layer("reverse, padding", nn::lengths_3_and_2(), true),
       gru_from_a_state(),
       gru_in_both_directions(),
       attentive_gru_layer("padding", false),
       attentive_gru_layer("padding, composed", true),
-      convolution_layer("same, padding", ConvolutionPadding::same, lengths_3_and_2()),
-      convolution_layer("causal", ConvolutionPadding::causal, Mask()),
       convolutional_encoder_layer(),
       convolutional_decoder_layer(),
       newest_positions(),
+      nn::translator<RecurrentTranslator>("RecurrentTranslator", "dropout", small_recurrent(0.2)),
+      nn::translator_loss<RecurrentTranslator>("RecurrentTranslator", "loss, one table for all",
+                                               with_shared_table(small_recurrent(0, 3))),
+      nn::translator<ConvolutionalTranslator>("ConvolutionalTranslator", "dropout", small_convolutional(0.2)),
+      nn::translator_loss<ConvolutionalTranslator>("ConvolutionalTranslator", "loss, one table for all",
+                                                   with_shared_table(small_convolutional(0))),
   };
+  return all;
 }
 
-std::vector<Sample> sequence_model_samples() {
-  return {
-      translator<RecurrentTranslator>("RecurrentTranslator", "dropout", small_recurrent(0.2)),
-      translator_loss<RecurrentTranslator>("RecurrentTranslator", "loss, one table for all",
-                                           with_shared_table(small_recurrent(0, 3))),
-      translator<ConvolutionalTranslator>("ConvolutionalTranslator", "dropout", small_convolutional(0.2)),
-      translator_loss<ConvolutionalTranslator>("ConvolutionalTranslator", "loss, one table for all",
-                                               with_shared_table(small_convolutional(0))),
-  };
-}
-
-}  // namespace orrery::nn
+}  // namespace orrery::translate

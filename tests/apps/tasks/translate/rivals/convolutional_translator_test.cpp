@@ -1,5 +1,5 @@
 // Chapter 7. ConvolutionalTranslator: composition, loss, padding, ties, copies, training.
-#include "nn/models/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
 
 #include <doctest/doctest.h>
 
@@ -7,6 +7,7 @@
 
 using namespace orrery;
 using namespace orrery::nn;
+using namespace orrery::translate;
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Chapter 7. AttentiveGru: fused and composed agree, also with linear maps of one's own; names and counts.
-#include "nn/layers/attentive_gru.h"
+#include "apps/tasks/translate/rivals/attentive_gru.h"
 
 #include <doctest/doctest.h>
 
@@ -7,10 +7,11 @@
 #include "tests/nn/compare.h"
 
 using namespace orrery;
+using namespace orrery::translate;
 
 namespace {
 
-constexpr nn::AttentiveGruSizes sizes{.in = 4, .H = 3, .M = 5, .A = 6};
+constexpr AttentiveGruSizes sizes{.in = 4, .H = 3, .M = 5, .A = 6};
 
 struct Sentence {
   Tensor x, s0, memory;
@@ -22,9 +23,9 @@ Sentence sentence() {
           Mask::padding(Tensor::of<i32>({2}, {4, 2}))};
 }
 
-nn::AttentiveGru noisy_layer() {
+AttentiveGru noisy_layer() {
   Rng rng(2);
-  nn::AttentiveGru layer(sizes, rng);
+  AttentiveGru layer(sizes, rng);
   make_noisy(layer, 3);
   return layer;
 }
@@ -40,7 +41,7 @@ struct Wrapped : nn::LinearMap {
 }  // namespace
 
 TEST_CASE("the fused operation and one operation for each line agree, in values and gradients") {
-  nn::AttentiveGru layer = noisy_layer();
+  AttentiveGru layer = noisy_layer();
   const Sentence s = sentence();
   const auto run = [&](bool composed) {
     const Variable x = parameter(s.x.clone()), s0 = parameter(s.s0.clone()), memory = parameter(s.memory.clone());
@@ -63,15 +64,14 @@ TEST_CASE("the fused operation and one operation for each line agree, in values 
 
 TEST_CASE("linear maps of one's own give the same, and get gradients") {
   const Sentence s = sentence();
-  const auto run = [&](const nn::AttentiveGru& layer) {
+  const auto run = [&](const AttentiveGru& layer) {
     return layer(constant(s.x), constant(s.s0), constant(s.memory), s.mask).states;
   };
   const Tensor plain = run(noisy_layer()).value();
-  nn::Linear nn::AttentiveGru::*const maps[] = {&nn::AttentiveGru::input, &nn::AttentiveGru::context,
-                                                &nn::AttentiveGru::recurrent, &nn::AttentiveGru::query,
-                                                &nn::AttentiveGru::key};
+  nn::Linear AttentiveGru::*const maps[] = {&AttentiveGru::input, &AttentiveGru::context, &AttentiveGru::recurrent,
+                                            &AttentiveGru::query, &AttentiveGru::key};
   for (const auto map : maps) {
-    nn::AttentiveGru layer = noisy_layer();
+    AttentiveGru layer = noisy_layer();
     layer.*map = Wrapped(std::move(layer.*map));
     const Variable states = run(layer);
     CHECK(distance(states.value(), plain) < 1e-13);
@@ -85,8 +85,8 @@ TEST_CASE("linear maps of one's own give the same, and get gradients") {
 
 TEST_CASE("a bias that the fused operation does not know is used all the same") {
   const Sentence s = sentence();
-  for (nn::Linear nn::AttentiveGru::*map : {&nn::AttentiveGru::query, &nn::AttentiveGru::context}) {
-    nn::AttentiveGru layer = noisy_layer();
+  for (nn::Linear AttentiveGru::*map : {&AttentiveGru::query, &AttentiveGru::context}) {
+    AttentiveGru layer = noisy_layer();
     (layer.*map).bias = parameter(full({(layer.*map).weight.size(0)}, 0.5, f64));
     const Variable memory = constant(s.memory);
     const Tensor states = layer(constant(s.x), constant(s.s0), memory, s.mask).states.value();
@@ -100,7 +100,7 @@ TEST_CASE("a bias that the fused operation does not know is used all the same") 
 TEST_CASE("of a mask only the padding is used, with linear maps of one's own too") {
   const Sentence s = sentence();
   for (const bool own : {false, true}) {
-    nn::AttentiveGru layer = noisy_layer();
+    AttentiveGru layer = noisy_layer();
     if (own) layer.query = Wrapped(std::move(layer.query));
     const auto run = [&](const Mask& mask) {
       return layer(constant(s.x), constant(s.s0), constant(s.memory), mask).states.value();
@@ -110,7 +110,7 @@ TEST_CASE("of a mask only the padding is used, with linear maps of one's own too
 }
 
 TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding reaches nothing") {
-  nn::AttentiveGru layer = noisy_layer();
+  AttentiveGru layer = noisy_layer();
   Sentence s = sentence();
   s.memory(1, 3, 0) = NAN;
   Tensor weights;
@@ -125,7 +125,7 @@ TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding
 }
 
 TEST_CASE("no step at all: results without positions, from both forms") {
-  const nn::AttentiveGru layer = noisy_layer();
+  const AttentiveGru layer = noisy_layer();
   const Sentence s = sentence();
   const Variable none = constant(zeros({2, 0, 4}, f64)), memory = constant(s.memory);
   CHECK(layer(none, constant(s.s0), memory, s.mask).contexts.shape() == Shape{2, 0, 5});
@@ -136,9 +136,9 @@ TEST_CASE("no step at all: results without positions, from both forms") {
 }
 
 TEST_CASE("parameters are named after their maps, and their number follows from the sizes") {
-  nn::AttentiveGru layer = noisy_layer();
+  AttentiveGru layer = noisy_layer();
   const std::vector<std::string> names = names_of(layer.parameters());
   CHECK(names == std::vector<std::string>{"input.weight", "input.bias", "context.weight", "recurrent.weight",
                                           "recurrent.bias", "query.weight", "key.weight", "key.bias", "v"});
-  CHECK(static_cast<double>(layer.parameter_count()) == nn::AttentiveGru::parameter_count(sizes));
+  CHECK(static_cast<double>(layer.parameter_count()) == AttentiveGru::parameter_count(sizes));
 }

@@ -1,5 +1,5 @@
 // Chapter 7. Gru against loops; padding, both directions, names, counts.
-#include "nn/layers/recurrent.h"
+#include "apps/tasks/translate/rivals/gru.h"
 
 #include <doctest/doctest.h>
 
@@ -7,13 +7,14 @@
 #include "tests/nn/compare.h"
 
 using namespace orrery;
+using namespace orrery::translate;
 
 namespace {
 
 double sigmoid_of(double x) { return 1 / (1 + std::exp(-x)); }
 
 // All states of one row x [T, in] that starts at 0, by loops.
-std::vector<double> states_by_loops(const nn::Gru& layer, const Tensor& x) {
+std::vector<double> states_by_loops(const Gru& layer, const Tensor& x) {
   const i64 T = x.size(0), in = x.size(1), H = layer.weight_hh.size(1);
   std::vector<double> all, h(static_cast<size_t>(H), 0.0);
   const auto sum = [&](const Variable& W, const Variable& b, i64 row, i64 n, const auto& at) {
@@ -39,9 +40,9 @@ std::vector<double> states_by_loops(const nn::Gru& layer, const Tensor& x) {
   return all;
 }
 
-nn::Gru noisy_gru(bool reverse = false) {
+Gru noisy_gru(bool reverse = false) {
   Rng rng(2);
-  nn::Gru layer(4, 3, rng, reverse);
+  Gru layer(4, 3, rng, reverse);
   make_noisy(layer, 5);
   return layer;
 }
@@ -51,7 +52,7 @@ nn::Gru noisy_gru(bool reverse = false) {
 TEST_CASE("the states are those of the formulas") {
   Rng rng(1);
   const Tensor x = randn({2, 5, 4}, rng, f64);
-  const nn::Gru layer = noisy_gru();
+  const Gru layer = noisy_gru();
   const Tensor states = layer(constant(x)).value();
   for (i64 b = 0; b < 2; ++b)
     CHECK(distance(states.rows(b, b + 1).reshape({15}),
@@ -61,7 +62,7 @@ TEST_CASE("the states are those of the formulas") {
 TEST_CASE("reading in reverse is reading the reversed sequence") {
   Rng rng(1);
   const Tensor x = randn({2, 5, 4}, rng, f64);
-  const nn::Gru ahead = noisy_gru(), back = noisy_gru(true);
+  const Gru ahead = noisy_gru(), back = noisy_gru(true);
   const Tensor states = back(constant(x)).value();
   CHECK(distance(flip(states, 1), ahead(constant(flip(x, 1))).value()) < 1e-14);
   CHECK(distance(back.last(constant(states)).value(), slice(states, 1, 0, 1).reshape({2, 3})) == 0);
@@ -69,7 +70,7 @@ TEST_CASE("reading in reverse is reading the reversed sequence") {
 
 TEST_CASE("a padded row has the states of the row alone, in both directions, whatever the padding holds") {
   Rng rng(3);
-  nn::BidirectionalGru layer(4, 3, rng);
+  BidirectionalGru layer(4, 3, rng);
   make_noisy(layer, 6);
   Tensor x = randn({2, 5, 4}, rng, f64);
   const auto alone = layer(constant(slice(x.rows(1, 2), 1, 0, 2)));
@@ -86,7 +87,7 @@ TEST_CASE("a padded row has the states of the row alone, in both directions, wha
 
 TEST_CASE("names are torch.nn.GRU's, counts are exact, and it starts within 1 / sqrt(H)") {
   Rng rng(4);
-  nn::BidirectionalGru layer(4, 9, rng);
+  BidirectionalGru layer(4, 9, rng);
   std::vector<std::string> names;
   for (const NamedParameter& p : layer.parameters()) {
     names.push_back(p.name);
@@ -97,11 +98,11 @@ TEST_CASE("names are torch.nn.GRU's, counts are exact, and it starts within 1 / 
   CHECK(names == std::vector<std::string>{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0",
                                           "weight_ih_l0_reverse", "weight_hh_l0_reverse", "bias_ih_l0_reverse",
                                           "bias_hh_l0_reverse"});
-  CHECK(static_cast<double>(layer.parameter_count()) == nn::BidirectionalGru::parameter_count(4, 9));
+  CHECK(static_cast<double>(layer.parameter_count()) == BidirectionalGru::parameter_count(4, 9));
 }
 
 TEST_CASE("without positions there is no last state") {
   Rng rng(5);
-  const nn::Gru layer(4, 3, rng);
+  const Gru layer(4, 3, rng);
   CHECK_THROWS_WITH_AS(layer.last(constant(zeros({2, 0, 3}))), "gru: no position, so no last state", Error);
 }

@@ -1,14 +1,13 @@
-// Chapter 7. The configurations of the translators: JSON there and back, counts, errors.
-#include "nn/models/translator_config.h"
-
+// Chapter 7. The configurations of the rivals: JSON there and back, counts, errors.
 #include <doctest/doctest.h>
 
-#include "nn/models/convolutional_translator.h"
-#include "nn/models/recurrent_translator.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
 using namespace orrery::nn;
+using namespace orrery::translate;
 
 namespace {
 

@@ -3,13 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/ops.h"
-#include "nn/generate/translator_states.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;
 using namespace orrery::nn;
+using namespace orrery::translate;
 
 namespace {
 

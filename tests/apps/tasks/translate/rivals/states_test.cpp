@@ -1,10 +1,12 @@
 // Chapter 7. Both translators one step at a time give the logits of the whole target; rows can be chosen.
-#include "nn/generate/translator_states.h"
+#include "apps/tasks/translate/rivals/states.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/nn/compare.h"
@@ -12,6 +14,7 @@
 
 using namespace orrery;
 using namespace orrery::nn;
+using namespace orrery::translate;
 
 namespace {
 

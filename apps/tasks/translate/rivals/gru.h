@@ -26,9 +26,9 @@
 #include "nn/layers/padding.h"
 #include "nn/module.h"
 
-namespace orrery::nn {
+namespace orrery::translate {
 
-struct Gru : Module {
+struct Gru : nn::Module {
   Variable weight_ih, weight_hh;  // [3 H, in], [3 H, H]: gates r, z, n, one above the other
   Variable bias_ih, bias_hh;      // [3 H]
   bool reverse;                   // from the last position to the first
@@ -42,15 +42,16 @@ struct Gru : Module {
     bias_ih = drawn({3 * H});
     bias_hh = drawn({3 * H});
   }
-  using Module::parameter_count;
+  using nn::Module::parameter_count;
   /// The number of parameters of such a layer, counted without building it.
   static double parameter_count(i64 in, i64 H) {
     const double units = static_cast<double>(H);
-    return Linear::parameter_count(static_cast<double>(in), 3 * units) + Linear::parameter_count(units, 3 * units);
+    return nn::Linear::parameter_count(static_cast<double>(in), 3 * units) +
+           nn::Linear::parameter_count(units, 3 * units);
   }
   /// The states at all positions. Only the padding of `mask` is used. The first state h0 [B, H] is 0 if undefined.
   Variable operator()(const Variable& x, const Mask& mask = {}, const Variable& h0 = {}) const {
-    const Variable gates = linear(with_harmless_padding(x, mask), weight_ih, bias_ih);
+    const Variable gates = linear(nn::with_harmless_padding(x, mask), weight_ih, bias_ih);
     return gru(gates, h0, weight_hh, bias_hh, mask, reverse);
   }
   /// The last state that `states` [B, T, H] came to: [B, H]. Errors: no position.
@@ -59,7 +60,7 @@ struct Gru : Module {
     check(T > 0, "gru", "no position, so no last state");
     return reshape(slice(states, 1, reverse ? 0 : T - 1, reverse ? 1 : T), {B, H});
   }
-  void visit(Visitor& v) override {
+  void visit(nn::Visitor& v) override {
     const std::string end = reverse ? "_l0_reverse" : "_l0";
     v.weight("weight_ih" + end, weight_ih);
     v.weight("weight_hh" + end, weight_hh);
@@ -71,11 +72,11 @@ struct Gru : Module {
 /// Two GRUs, one for each direction. Their parameters have the names of one bidirectional torch.nn.GRU. Bahdanau et al.
 /// 2015, section 3.2: "we would like the annotation of each word to summarize not only the preceding words, but also
 /// the following words."
-struct BidirectionalGru : Module {
+struct BidirectionalGru : nn::Module {
   Gru forward, backward;
 
   BidirectionalGru(i64 in, i64 H, Rng& rng) : forward(in, H, rng), backward(in, H, rng, true) {}
-  using Module::parameter_count;
+  using nn::Module::parameter_count;
   static double parameter_count(i64 in, i64 H) { return 2 * Gru::parameter_count(in, H); }
 
   /// What both directions return.
@@ -84,13 +85,13 @@ struct BidirectionalGru : Module {
     Variable last;    ///< [B, 2 H]: forward after the row's last position, backward after its first
   };
   Result operator()(const Variable& x, const Mask& mask = {}) const {
-    const Variable in = with_harmless_padding(x, mask), ahead = forward(in, mask), back = backward(in, mask);
+    const Variable in = nn::with_harmless_padding(x, mask), ahead = forward(in, mask), back = backward(in, mask);
     return {concat({ahead, back}, 2), concat({forward.last(ahead), backward.last(back)}, 1)};
   }
-  void visit(Visitor& v) override {
+  void visit(nn::Visitor& v) override {
     v.inlined(forward);
     v.inlined(backward);
   }
 };
 
-}  // namespace orrery::nn
+}  // namespace orrery::translate
