@@ -10,14 +10,11 @@ Finding order_needs_positions(const Run& run);
 Finding learned_equals_sinusoidal(const Run& run);
 Finding sinusoidal_extrapolates(const Run& run);
 Finding learned_do_not_extrapolate(const Run& run);
-Finding distances_extrapolate(const Run& run);
 
-// cost.cpp: operations and bytes, counted.
+// cost.cpp: operations, counted.
 Finding quadratic_operations(const Run& run);
-Finding linear_memory(const Run& run);
 
 // recipes.cpp: what the paper's training is made of, and mistakes in it.
-Finding missing_scale(const Run& run);
 Finding label_smoothing(const Run& run);
 Finding gradients_at_the_start(const Run& run);
 Finding flipped_mask(const Run& run);

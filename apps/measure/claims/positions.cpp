@@ -94,6 +94,5 @@ Finding learned_do_not_extrapolate(const Run& run) {
   if (finding.verdict != Verdict::partly) finding.verdict = verdict_of(finding.verdict == Verdict::does_not_hold);
   return finding;
 }
-Finding distances_extrapolate(const Run& run) { return extrapolation(Order::distance, run); }
 
 }  // namespace orrery::claims

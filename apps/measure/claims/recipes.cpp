@@ -1,4 +1,4 @@
-// Chapter 9. Claims about the paper's model and its training: the scale, label smoothing, where to normalise, masks.
+// Chapter 9. Claims about the paper's model and its training: label smoothing, where to normalise, masks.
 #include <algorithm>
 #include <cmath>
 
@@ -20,28 +20,6 @@ SequenceModelConfig config_of(bool norm_first, i64 num_layers) {
           .layer = {.d_model = 32, .num_heads = 4, .d_ff = 64, .dropout = 0, .norm_first = norm_first},
           .num_layers = num_layers,
           .max_len = line_length};
-}
-
-// --- The division by sqrt(d_k).
-
-// The accuracy of a short training to name the token three positions back, with one head of size d_k whose queries and
-// keys start with variance about 1/2; for each seed.
-std::vector<double> accuracy_with_scores(i64 d_k, bool scaled, const Run& run) {
-  return for_each_seed([&](u64 seed) {
-    Rng rng(seed);
-    SequenceModel model({.symbols = letters,
-                         .layer = {.d_model = 32,
-                                   .num_heads = 1,
-                                   .d_ff = 64,
-                                   .d_k = d_k,
-                                   .d_v = 32,
-                                   .dropout = 0,
-                                   .init = nn::Init::pytorch_linear},
-                         .max_len = line_length,
-                         .scaled = scaled},
-                        rng);
-    return train(model, earlier_token(letters, 3), {.steps = 200}, seed, run).accuracy;
-  });
 }
 
 // --- Label smoothing.
@@ -115,20 +93,6 @@ Score score_when_writing(SequenceModel& model, bool flipped, u64 seed) {
 }
 
 }  // namespace
-
-Finding missing_scale(const Run& run) {
-  Finding finding{.measured = {"accuracy after 200 steps for seeds 1, 2, 3 (a guess: 0.125)"}};
-  std::vector<double> with, without;  // at the end: those of the largest d_k
-  for (const i64 d_k : {8, 256}) {
-    with = accuracy_with_scores(d_k, true, run);
-    without = accuracy_with_scores(d_k, false, run);
-    const int size = static_cast<int>(d_k);
-    finding.measured.push_back(for_seeds(numbers("d_k = %3d, with 1/sqrt(d_k):   ", size), with));
-    finding.measured.push_back(for_seeds(numbers("d_k = %3d, without 1/sqrt(d_k):", size), without));
-  }
-  finding.verdict = verdict_of(least(with) > most(without) + 0.2);
-  return finding;
-}
 
 Finding label_smoothing(const Run& run) {
   Finding finding;

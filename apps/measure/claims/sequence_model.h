@@ -12,10 +12,8 @@
 
 namespace orrery::claims {
 
-/// Where the model gets the order of its tokens from. `distance` adds a learned number to each score, one for each head
-/// and each distance between query and key ("Self-attention with relative position representations", Shaw, Uszkoreit,
-/// Vaswani 2018, in the simpler form of T5).
-enum class Order { none, sinusoidal, learned, distance };
+/// Where the model gets the order of its tokens from.
+enum class Order { none, sinusoidal, learned };
 
 struct SequenceModelConfig {
   i64 symbols = 0;
@@ -24,7 +22,6 @@ struct SequenceModelConfig {
   i64 max_len = 0;
   Order order = Order::sinusoidal;
   Mask mask = Mask::causal();
-  bool scaled = true;  ///< scores are divided by sqrt(d_k)
 };
 
 struct SequenceModel : nn::Module {
