@@ -25,20 +25,13 @@ struct Finding {
 /// "warning: TEXT; ADVICE", or "note: ..." for what is not harmful. One line without control characters.
 std::string line_of(const Finding& finding);
 
-/// What is known without measuring, at least one finding for each subject: cpu, build, threads, tiles, blas, openmp,
-/// memory.
+/// What is known without measuring, one finding for each subject: cpu, build, threads, tiles, blas, openmp, memory.
 std::vector<Finding> findings(const Machine& machine);
 
-/// Whether programs waited for cores in the last ten seconds, as far as the system tells.
-Finding waiting_finding(const Machine& machine);
-/// The same by watching the cores for a while. Other programs' work makes measured times too long.
+/// Whether other programs keep cores busy, which makes measured times too long.
 Finding busy_finding(const BusyCores& busy, int cores);
 
 /// "OpenBLAS 0.3.21 (OpenMP), kernel Haswell"
 std::string described(const BlasInfo& blas);
-
-/// The -O option that takes effect among a compiler's options, which are separated by semicolons; "-O0" if there is
-/// none.
-std::string optimisation_in(const std::string& options);
 
 }  // namespace orrery

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -16,7 +17,20 @@
 namespace orrery {
 namespace {
 
+// The one that takes effect among options separated by semicolons; "-O0" if there is none.
+std::string last_option(const std::string& options) {
+  return options.empty() ? "-O0" : options.substr(options.rfind(';') + 1);
+}
+
 int online_cores() { return std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))); }
+
+std::map<std::string, std::string> known_variables() {
+  std::map<std::string, std::string> known;
+  for (const char* name :
+       {"OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_THREAD_LIMIT", "OMP_WAIT_POLICY", "OPENBLAS_CORETYPE"})
+    if (const char* value = std::getenv(name)) known[name] = value;
+  return known;
+}
 
 }  // namespace
 
@@ -31,25 +45,13 @@ std::string cpu_name() {
   return "unknown";
 }
 
-std::map<std::string, std::string> variables_of(const char* const* environment) {
-  std::map<std::string, std::string> variables;
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view entry(*environment);
-    const size_t equals = entry.find('=');
-    if (equals != entry.npos) variables.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
-  return variables;
-}
-
 Machine read_machine() {
   const SystemFiles files;
   const int cores = online_cores(), allowed = cores_allowed(files.text("/proc/self/status"));
-  const std::vector<std::string> openmp =
-      loaded_libraries(files.text("/proc/self/maps"), {"libgomp.", "libomp.", "libomp5", "libiomp5."});
   return {.cpu = cpu_name(),
           .level = cpu_vector_level(),
           .build = {.type = ORRERY_BUILD_TYPE,
-                    .optimisation = optimisation_in(ORRERY_OPTIMISATION),
+                    .optimisation = last_option(ORRERY_OPTIMISATION),
                     .sanitizers = ORRERY_SANITIZERS,
                     .level = compiled_vector_level()},
           .cores = cores,
@@ -58,11 +60,8 @@ Machine read_machine() {
           .threads = threads(),
           .tiles = least_tiles(),
           .blas = blas_info(),
-          .openmp = openmp.empty() ? "" : openmp.front(),
-          .environment = variables_of(environ),
-          .memory = memory_of(files),
-          .waiting_for_cores = share_waited(files.text("/proc/pressure/cpu")),
-          .waiting_for_memory = share_waited(files.text("/proc/pressure/memory"))};
+          .environment = known_variables(),
+          .memory = memory_of(files)};
 }
 
 BusyCores watch_cores(int cores) {
@@ -86,7 +85,7 @@ void print_start(std::ostream& out, const RunStart& start) {
     out << '\n';
   }
   std::vector<Finding> all = findings(machine);
-  all.push_back(start.measured ? busy_finding(watch_cores(machine.cores), machine.cores) : waiting_finding(machine));
+  if (start.measured) all.push_back(busy_finding(watch_cores(machine.cores), machine.cores));
   for (const Finding& finding : all)
     if (finding.verdict == Verdict::harmful || (start.measured && finding.verdict == Verdict::note))
       out << line_of(finding) << '\n';

@@ -53,16 +53,11 @@ struct Machine {
   double granted = 0;          ///< how many cores' time its control groups grant; 0: no limit
   int threads = 1, tiles = 1;  ///< of a run
   BlasInfo blas;
-  std::string openmp;  ///< the library's file name; "" if unknown
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment;  ///< of its variables, those that findings look at
   SystemMemory memory;
-  double waiting_for_cores = 0, waiting_for_memory = 0;  ///< shares of the last ten seconds, from 0 to 1
 };
 /// Asks the system, OpenBLAS and the environment.
 Machine read_machine();
-
-/// The variables of an environment whose last entry is null.
-std::map<std::string, std::string> variables_of(const char* const* environment);
 
 /// Watches this machine for a fifth of a second, without computing: the cores that others keep busy.
 BusyCores watch_cores(int cores);

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -28,18 +27,14 @@ class SystemFiles {
 };
 
 /// The bytes that a field of /proc/meminfo states, such as "MemAvailable"; -1 if it is not there.
-i64 bytes_in_meminfo(std::string_view meminfo, std::string_view field);
+i64 bytes_in_meminfo(const std::string& meminfo, const std::string& field);
 
 /// The number of cores in the field Cpus_allowed_list of /proc/self/status, such as "0-3,8"; 0 if it is not there.
-int cores_allowed(std::string_view status);
-
-/// The share of the last ten seconds in which some program waited, from 0 to 1: the first avg10 of a file of
-/// /proc/pressure.
-double share_waited(std::string_view pressure);
+int cores_allowed(const std::string& status);
 
 /// The folders in which the limits of a process stand, the innermost first, for a controller such as "memory". Both
 /// versions of control groups are known; `self_cgroup` is the text of /proc/self/cgroup.
-std::vector<std::string> group_folders(std::string_view self_cgroup, std::string_view controller);
+std::vector<std::string> group_folders(const std::string& self_cgroup, const std::string& controller);
 
 /// How many cores' time the control groups of this process grant it; 0 if there is no limit.
 double granted_cores(const SystemFiles& files);
@@ -52,14 +47,11 @@ struct SystemMemory {
 };
 SystemMemory memory_of(const SystemFiles& files);
 
-/// The file names of the loaded libraries whose name begins with one of `beginnings`, from the text of /proc/self/maps.
-std::vector<std::string> loaded_libraries(std::string_view maps, const std::vector<std::string>& beginnings);
-
 /// How many cores were busy between two readings of /proc/stat, and how many of them the host of a virtual machine took
 /// away; 0 if the texts do not tell.
 struct BusyCores {
   double busy = 0, stolen = 0;
 };
-BusyCores busy_cores(std::string_view before, std::string_view after, int cores);
+BusyCores busy_cores(const std::string& before, const std::string& after, int cores);
 
 }  // namespace orrery

@@ -50,7 +50,6 @@ std::string findings_as_json(const Machine& machine, const Speed& speed, const s
                     {"cores_granted", machine.granted > 0 ? Json(machine.granted) : Json()},
                     {"threads", machine.threads},
                     {"blas", described(machine.blas)},
-                    {"openmp", machine.openmp},
                     {"memory_bytes", machine.memory.total},
                     {"memory_available_bytes", machine.memory.available},
                     {"gflop_per_second", 1e-9 * speed.ours},

@@ -22,11 +22,8 @@ Machine good_machine() {
           .threads = 2,
           .tiles = 2,
           .blas = {.kernel = "SkylakeX", .config = "OpenBLAS 0.3.21 DYNAMIC_ARCH", .threading = "OpenMP"},
-          .openmp = "/usr/lib/libgomp.so.1",
-          .environment = {{"PATH", "/bin"}, {"MY_OPENBLAS_X", "1"}},
-          .memory = {.total = 32 * half_gigabyte, .available = 16 * half_gigabyte, .limited = false},
-          .waiting_for_cores = 0,
-          .waiting_for_memory = 0};
+          .environment = {},
+          .memory = {.total = 32 * half_gigabyte, .available = 16 * half_gigabyte, .limited = false}};
 }
 
 // The line of the first finding of a subject that is not ok; "" if there is none.
@@ -58,7 +55,7 @@ TEST_CASE("a good machine has one finding for each subject, and nothing to do") 
   CHECK(subjects == std::vector<std::string>{"cpu", "build", "threads", "tiles", "blas", "openmp", "memory"});
   CHECK(texts == std::vector<std::string>{"AMD EPYC 9B45, AVX-512, 2 cores", "Release build, -O3, for AVX-512",
                                           "2 threads on 2 cores", "products are cut for 2 cores or more",
-                                          "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX", "/usr/lib/libgomp.so.1",
+                                          "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX", "no setting that costs speed",
                                           "8.0 of 16.0 GB available"});
 }
 
@@ -75,8 +72,6 @@ TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow")
   machine.build.optimisation = "-O0";
   machine.build.type = "Debug";
   CHECK(problem_of(machine, "build").starts_with("warning: Debug build without optimisation; build with: cmake "));
-  machine.build.optimisation = "-O1";
-  CHECK(problem_of(machine, "build").starts_with("note: Debug build, -O1, for AVX-512: slower than a release; "));
   machine = good_machine();
   machine.build.level = VectorLevel::avx2;
   CHECK(problem_of(machine, "build") ==
@@ -87,10 +82,6 @@ TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow")
   machine.blas.kernel = "NeoverseN1";
   CHECK(problem_of(machine, "build") == "");
   CHECK(problem_of(machine, "blas") == "");
-  CHECK(optimisation_in("-O3") == "-O3");
-  CHECK(optimisation_in("-O3;-O1") == "-O1");
-  CHECK(optimisation_in("-O") == "-O1");
-  CHECK(optimisation_in("") == "-O0");
 }
 
 TEST_CASE("threads fit the cores that they may use") {
@@ -125,8 +116,6 @@ TEST_CASE("a variable that leaves cores unused is named, a choice of --threads i
   CHECK(problem_of(machine, "threads") == "");
   machine.environment["OMP_THREAD_LIMIT"] = "1";
   CHECK(problem_of(machine, "threads") == "warning: OMP_THREAD_LIMIT=1 leaves 1 of 2 cores unused; unset it");
-  machine.environment = {{"OMP_MAX_ACTIVE_LEVELS", "0"}};
-  CHECK(problem_of(machine, "threads") == "warning: OMP_MAX_ACTIVE_LEVELS=0 leaves 1 of 2 cores unused; unset it");
   machine.allowed = 1;
   CHECK(problem_of(machine, "threads") == "");
 }
@@ -162,46 +151,19 @@ TEST_CASE("a kernel that was chosen as wide as the CPU is nobody's mistake") {
   machine.environment["OPENBLAS_CORETYPE"] = "skylakex";
   CHECK(problem_of(machine, "blas") == "");
   CHECK(findings(machine)[4].text == "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX, as OPENBLAS_CORETYPE says");
-  machine.environment["OPENBLAS_CORETYPE"] = "Zeppelin";  // OpenBLAS knows no such kernel
-  CHECK(problem_of(machine, "blas").starts_with("note: OpenBLAS reads OPENBLAS_CORETYPE=Zeppelin"));
+  machine.environment["OPENBLAS_CORETYPE"] = "Zeppelin";
   machine.blas.kernel = "Zeppelin";  // one that is newer than our table
   CHECK(problem_of(machine, "blas") == "");
 }
 
-TEST_CASE("what OpenBLAS reads from the environment is said in one line") {
-  Machine machine = good_machine();
-  machine.environment["OPENBLAS_NUM_THREADS"] = "1";
-  machine.environment["OPENBLAS_L2_SIZE"] = "512";
-  CHECK(
-      problem_of(machine, "blas") ==
-      "note: OpenBLAS reads OPENBLAS_L2_SIZE=512, OPENBLAS_NUM_THREADS=1: speed and bits may change; unset those that "
-      "you do not need");
-}
-
-TEST_CASE("an OpenBLAS without threads is harmful to several") {
-  Machine machine = good_machine();
-  machine.blas.threading = "none";
-  CHECK(problem_of(machine, "blas").starts_with("warning: OpenBLAS 0.3.21 (none), kernel SkylakeX: without threads "));
-  machine.threads = 1;
-  CHECK(problem_of(machine, "blas") == "");
-  machine = good_machine();
-  machine.blas.threading = "pthreads";
-  CHECK(problem_of(machine, "blas") == "");
-}
-
-TEST_CASE("variables of OpenMP that cost speed are worth a note, others are only named") {
+TEST_CASE("variables of OpenMP that cost speed are worth a note") {
   CHECK(problem_with("OMP_WAIT_POLICY", "PASSIVE", "openmp").starts_with("note: OMP_WAIT_POLICY=passive makes "));
   CHECK(problem_with("OMP_WAIT_POLICY", "active", "openmp").starts_with("note: OMP_WAIT_POLICY=active keeps "));
   CHECK(problem_with("OMP_PROC_BIND", "close", "openmp").starts_with("note: OMP_PROC_BIND=close ties threads "));
   CHECK(problem_with("OMP_PROC_BIND", "FALSE", "openmp") == "");
-  CHECK(problem_with("GOMP_CPU_AFFINITY", "0-1", "openmp").starts_with("note: GOMP_CPU_AFFINITY=0-1 ties "));
-  CHECK(problem_with("OMP_DYNAMIC", "true", "openmp") == "");
-  Machine machine = good_machine();
-  machine.environment["OMP_DYNAMIC"] = "true";
-  CHECK(findings(machine)[5].text == "/usr/lib/libgomp.so.1; set: OMP_DYNAMIC=true");
 }
 
-TEST_CASE("little memory, and a machine that swaps") {
+TEST_CASE("little memory is said") {
   Machine machine = good_machine();
   machine.memory.available = half_gigabyte;
   CHECK(problem_of(machine, "memory").starts_with("note: 0.5 of 16.0 GB available: enough for small models only"));
@@ -210,20 +172,11 @@ TEST_CASE("little memory, and a machine that swaps") {
   machine = good_machine();
   machine.memory.limited = true;
   CHECK(findings(machine)[6].text == "8.0 of 16.0 GB available (limited by a control group)");
-  machine.waiting_for_memory = 0.25;
-  CHECK(problem_of(machine, "memory").find("programs waited for memory for 25 % of the last 10 s") !=
-        std::string::npos);
   machine.memory = {};  // the system tells nothing
   CHECK(problem_of(machine, "memory") == "");
 }
 
 TEST_CASE("a busy machine is worth a line, a quiet one is not") {
-  Machine machine = good_machine();
-  CHECK(waiting_finding(machine).verdict == Verdict::ok);
-  machine.waiting_for_cores = 0.5;
-  CHECK(line_of(waiting_finding(machine)) ==
-        "note: programs waited for a core for 50 % of the last 10 s: times will vary; wait until they end (top shows "
-        "them)");
   CHECK(busy_finding({.busy = 0.2, .stolen = 0}, 2).verdict == Verdict::ok);
   CHECK(
       line_of(busy_finding({.busy = 0.8, .stolen = 0}, 2)) ==

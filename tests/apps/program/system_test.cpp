@@ -16,11 +16,10 @@ constexpr i64 gigabyte = i64{1} << 30;
 }  // namespace
 
 TEST_CASE("a field of /proc/meminfo is found by its whole name") {
-  const std::string text = "MemTotal:       24684084 kB\nSwapTotal:             0 kB\nHugePages_Total:       3\n";
+  const std::string text = "MemTotal:       24684084 kB\nSwapTotal:             0 kB\n";
   CHECK(bytes_in_meminfo(text, "MemTotal") == i64{24684084} * 1024);
   CHECK(bytes_in_meminfo(text, "SwapTotal") == 0);
   CHECK(bytes_in_meminfo(text, "Mem") == -1);
-  CHECK(bytes_in_meminfo(text, "HugePages_Total") == -1);  // no kilobytes
   CHECK(bytes_in_meminfo("", "MemTotal") == -1);
   CHECK(bytes_in_meminfo("MemTotal: x kB", "MemTotal") == -1);
 }
@@ -34,16 +33,6 @@ TEST_CASE("allowed cores are counted in ranges and single numbers") {
   CHECK(cores_allowed("") == 0);
 }
 
-TEST_CASE("the share of waiting is that of some program in ten seconds") {
-  CHECK(
-      share_waited("some avg10=98.56 avg60=96.61 avg300=80.87 total=13\nfull avg10=1.00 avg60=0 avg300=0 total=0\n") ==
-      doctest::Approx(0.9856));
-  CHECK(share_waited("full avg10=50.00\n") == 0);
-  CHECK(share_waited("some nothing\n") == 0);
-  CHECK(share_waited("some avg10=250\n") == 1);
-  CHECK(share_waited("") == 0);
-}
-
 TEST_CASE("the folders of control groups, of both versions, from the inside out") {
   using Folders = std::vector<std::string>;
   CHECK(group_folders("0::/a/b\n", "cpu") == Folders{"/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"});
@@ -52,7 +41,7 @@ TEST_CASE("the folders of control groups, of both versions, from the inside out"
         Folders{"/sys/fs/cgroup/memory/x", "/sys/fs/cgroup/memory", "/sys/fs/cgroup"});
   CHECK(group_folders("2:cpu,cpuacct:/x\n", "cpu") == Folders{"/sys/fs/cgroup/cpu/x", "/sys/fs/cgroup/cpu"});
   CHECK(group_folders("2:cpuset:/x\n", "cpu").empty());
-  CHECK(group_folders("0\n::\nnonsense", "cpu") == Folders{"/sys/fs/cgroup"});
+  CHECK(group_folders("0\n::\nnonsense", "cpu").empty());
   CHECK(group_folders("", "cpu").empty());
 }
 
@@ -113,15 +102,6 @@ TEST_CASE("version 1 states a number beyond all memory where there is no limit")
   folder.add("/sys/fs/cgroup/memory/memory.usage_in_bytes", std::to_string(2 * gigabyte));
   CHECK(memory_of(files).total == gigabyte);
   CHECK(memory_of(files).available == 0);
-}
-
-TEST_CASE("loaded libraries are named once") {
-  const std::string maps =
-      "7f0 r-xp 0 fe:00 1   /usr/lib/libgomp.so.1.0.0\n7f1 r--p 0 fe:00 1   /usr/lib/libgomp.so.1.0.0\n"
-      "7f2 r--p 0 00:00 0\n7f3 r--p 0 fe:00 2   /opt/my folder/libomp5.so\n7f4 rw-p 0 00:00 0  [heap]\n";
-  CHECK(loaded_libraries(maps, {"libgomp.", "libomp5"}) ==
-        std::vector<std::string>{"/usr/lib/libgomp.so.1.0.0", "/opt/my folder/libomp5.so"});
-  CHECK(loaded_libraries(maps, {"libopenblas."}).empty());
 }
 
 TEST_CASE("busy and stolen cores are counted from jiffies") {
