@@ -12,6 +12,11 @@ find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
 foreach(part LIBRARY INCLUDE_DIR)
   orrery_require_package(UTF8PROC_${part} "utf8proc" libutf8proc-dev)
 endforeach()
+find_package(benchmark QUIET)
+if(NOT benchmark_FOUND)
+  message(STATUS "Google Benchmark was not found, so most of `orrery bench` cannot measure. "
+                 "On Debian and Ubuntu: apt-get install libbenchmark-dev")
+endif()
 
 # The program: everything but its entry is a library, so that the tests can call it.
 # The folders but two: apps/book has programs of its own, and apps/mine is the reader's. They are not looked for at each
@@ -40,6 +45,11 @@ target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI1
                       PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
                       ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY} ${CMAKE_DL_LIBS})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
+set_source_files_properties(apps/measure/bench/micro.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+if(benchmark_FOUND)  # one file knows of it
+  target_link_libraries(orrery_apps PRIVATE benchmark::benchmark)
+  set_source_files_properties(apps/measure/bench/micro.cpp PROPERTIES COMPILE_DEFINITIONS ORRERY_HAS_BENCHMARK)
+endif()
 set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
 orrery_share_parsed_headers(orrery_apps)
 

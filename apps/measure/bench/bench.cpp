@@ -1,6 +1,7 @@
 // Chapter 9. `orrery bench`: measures the speed of this program.
 //
-// Each benchmark is one file: step, profile, promises, gemm, ops, fused, attention (and masks), busy, toy, decode.
+// Each benchmark is one file: step, profile, toy, and the tables gemm, ops, fused, attention (and masks), decode,
+// promises, busy.
 #include "apps/measure/bench/bench.h"
 
 #include <iostream>
@@ -8,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/measure/bench/configs.h"
-#include "apps/measure/bench/decode.h"
+#include "apps/measure/bench/micro.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
@@ -47,26 +48,6 @@ void write_results(const BenchOptions& options, const std::string& bench, const 
   write_text(options.json, json_text(all, 2) + '\n');
 }
 
-namespace {
-
-using Bench = int (*)(const BenchOptions&);
-
-// Adds `orrery bench NAME`. The caller may add more options.
-CLI::App& add_bench(CLI::App& benches, const std::string& name, const std::string& what, Bench bench,
-                    const std::shared_ptr<BenchOptions>& options, int& exit_code, const std::string& footer) {
-  CLI::App& command = add_command(benches, name, what, footer);
-  add_threads(command, options->threads);
-  add_tiles(command, options->tiles);
-  add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
-  when_run(command, exit_code, [bench, options] {
-    check_can_write_text("bench", "--json", options->json);
-    set_threads(static_cast<int>(options->threads));
-    set_least_tiles(static_cast<int>(options->tiles));
-    return bench(*options);
-  });
-  return command;
-}
-
 void add_step_options(CLI::App& command, BenchOptions& options) {
   options.config = "toy";
   add_choice(command, "--config", options.config, bench_config_names(), "Model and batch");
@@ -78,6 +59,26 @@ void add_step_options(CLI::App& command, BenchOptions& options) {
   add_whole_number(command, "--batch", options.batch, 0, 100000, "Sequences in a batch, if not 0");
   add_whole_number(command, "--length", options.length, 0, 100000, "Length of all sequences, if not 0");
   add_whole_number(command, "--width", options.width, 0, 100000, "d_model, if not 0; d_ff in proportion");
+}
+
+namespace {
+
+// Adds `orrery bench NAME`, which calls bench(options).
+void add_bench(CLI::App& benches, const std::string& name, const std::string& what, const std::string& footer,
+               int& exit_code, const std::function<void(CLI::App&, BenchOptions&)>& add_options,
+               const std::function<int(const BenchOptions&)>& bench) {
+  const auto options = std::make_shared<BenchOptions>();
+  CLI::App& command = add_command(benches, name, what, footer);
+  add_options(command, *options);
+  add_threads(command, options->threads);
+  add_tiles(command, options->tiles);
+  add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
+  when_run(command, exit_code, [bench, options] {
+    check_can_write_text("bench", "--json", options->json);
+    set_threads(static_cast<int>(options->threads));
+    set_least_tiles(static_cast<int>(options->tiles));
+    return bench(*options);
+  });
 }
 
 // One line for each configuration, for the end of a help text.
@@ -93,96 +94,20 @@ std::string configurations() {
   return lines;
 }
 
-std::shared_ptr<BenchOptions> new_options() { return std::make_shared<BenchOptions>(); }
-
-// Benches of whole training steps.
-void add_step_benches(CLI::App& benches, int& exit_code) {
-  const auto step = new_options();
-  add_step_options(add_bench(benches, "step", "The time of a training step", bench_step, step, exit_code,
-                             configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64"),
-                   *step);
-
-  const auto profile = new_options();
-  add_step_options(
-      add_bench(benches, "profile", "Where the time of a training step goes", bench_profile, profile, exit_code,
-                "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what "
-                "goes in and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json"),
-      *profile);
-
-  const auto promises = new_options();
-  promises->steps = 300;
-  add_step_options(
-      add_bench(benches, "promises", "What promises cost a training step: versions, the first-NaN watch, denormals",
-                bench_promises, promises, exit_code,
-                "Steps with and without take turns; a cost is the median of the ratios of neighbours, minus 1. The "
-                "versions of saved tensors cannot be switched off: the time for one tensor is multiplied by the "
-                "largest number of tensors that a step may save.\nExample:\n  orrery bench promises --config tiny-mt "
-                "--steps 20"),
-      *promises);
+void add_toy_options(CLI::App& command, BenchOptions& options) {
+  options.steps = 3000;
+  add_whole_number(command, "--steps", options.steps, 1, 1000000, "Steps of each training");
+  add_seed(command, options.seed);
 }
 
-// Benches of products, loops and operations.
-void add_operation_benches(CLI::App& benches, int& exit_code) {
-  const auto gemm = new_options();
-  gemm->config = "all";
-  std::vector<std::string> names = bench_config_names();
-  names.insert(names.begin(), "all");
-  add_choice(add_bench(benches, "gemm", "The speed of every matrix product of a step", bench_gemm, gemm, exit_code,
-                       "Example:\n  orrery bench gemm --config base --threads 1"),
-             "--config", gemm->config, names, "Whose products");
-
-  add_bench(benches, "ops", "The speed of everything except products", bench_ops, new_options(), exit_code,
-            "Example:\n  orrery bench ops --threads 2 --json ops.json");
-
-  const auto fused = new_options();
-  fused->config = "base";
-  add_choice(add_bench(benches, "fused", "What each fused operation saves over its composed form", bench_fused, fused,
-                       exit_code, "Example:\n  orrery bench fused --config tiny-mt"),
-             "--config", fused->config, bench_config_names(), "Whose sizes");
-
-  add_bench(benches, "attention", "Time and memory of attention over long sequences", bench_attention, new_options(),
-            exit_code, "Example:\n  orrery bench attention --threads 2");
-  add_bench(benches, "masks", "What masks cost attention", bench_masks, new_options(), exit_code,
-            "The masks take turns; a time is that of the fastest run. MISSED: more than 1.3 times the time without a "
-            "mask.\nExample:\n  orrery bench masks --threads 1");
-}
-
-// Benches that take longer than the others.
-void add_long_benches(CLI::App& benches, int& exit_code) {
-  const auto busy = new_options();
-  busy->steps = 200;
-  CLI::App& busy_command =
-      add_bench(benches, "busy", "The time of a training step beside other programs", bench_busy, busy, exit_code,
-                "Starts the other programs itself: one that computes, and then a second training. Beside them a step "
-                "with all threads may take as long as a step with one, and no longer. Nothing else should run "
-                "meanwhile.\n"
-                "Example:\n  orrery bench busy --threads 2");
-  busy->config = "toy";
-  add_choice(busy_command, "--config", busy->config, bench_config_names(), "Model and batch");
-  add_whole_number(busy_command, "--steps", busy->steps, 1, 1000000, "Steps of each measurement");
-  add_seed(busy_command, busy->seed);
-
-  const auto toy = new_options();
-  toy->steps = 3000;
-  CLI::App& toy_command =
-      add_bench(benches, "toy", "How long a whole training of the toy takes, with its exam, task by task", bench_toy,
-                toy, exit_code, "Example:\n  orrery bench toy --seed 2");
-  add_whole_number(toy_command, "--steps", toy->steps, 1, 1000000, "Steps of each training");
-  add_seed(toy_command, toy->seed);
-
-  const auto decode = new_options();
-  CLI::App& decode_command =
-      add_bench(benches, "decode", "How fast a GPT writes, one token at a time", bench_decode, decode, exit_code,
-                "The limit is the time that memory takes to deliver weights and cache.\n"
-                "Example:\n  orrery bench decode --config nanogpt --context 32");
-  decode->config = "gpt2";
-  decode->batch = 8;
-  add_choice(decode_command, "--config", decode->config, decode_config_names(), "Model");
-  add_whole_number(decode_command, "--batch", decode->batch, 1, 1024,
-                   "Streams of the second measurement; the first has one");
-  add_whole_number(decode_command, "--context", decode->context, 1, 1000000, "Positions read before the clock runs");
-  add_whole_number(decode_command, "--steps", decode->steps, 1, 1000000, "Tokens of each stream to measure");
-  add_seed(decode_command, decode->seed);
+void add_micro_bench(CLI::App& benches, const MicroBench& bench, int& exit_code) {
+  const auto add_options = [bench](CLI::App& command, BenchOptions& options) {
+    bench.add_options(command, options);
+    add_arguments(command, "ENTRY", options.names, "Entries, such as '*backward'; without any: all");
+    add_flag(command, "--list", options.list, "Print the names of the entries, measure nothing");
+  };
+  add_bench(benches, bench.name, bench.what, bench.help, exit_code, add_options,
+            [bench](const BenchOptions& options) { return run_micro(bench, options); });
 }
 
 }  // namespace
@@ -192,9 +117,19 @@ void add_bench(CLI::App& program, int& exit_code) {
       program, "bench", "Measure the speed of training steps and their parts, of whole trainings, and of writing",
       "Example:\n  orrery bench step --config tiny-mt\nEach bench has its own --help.");
   needs_sub_command(benches);
-  add_step_benches(benches, exit_code);
-  add_operation_benches(benches, exit_code);
-  add_long_benches(benches, exit_code);
+  add_bench(benches, "step", "The time of a training step",
+            configurations() + "Example:\n  orrery bench step --config base --steps 10 --length 64", exit_code,
+            add_step_options, bench_step);
+  add_bench(
+      benches, "profile", "Where the time of a training step goes",
+      "Half of the steps are observed; the last line says what that costs. GF/s count products, GB/s what goes in "
+      "and out.\nExample:\n  orrery bench profile --config tiny-mt --json profile.json",
+      exit_code, add_step_options, bench_profile);
+  for (const MicroBench& bench : {promises_bench(), gemm_bench(), ops_bench(), fused_bench(), attention_bench(),
+                                  masks_bench(), busy_bench(), decode_bench()})
+    add_micro_bench(benches, bench, exit_code);
+  add_bench(benches, "toy", "How long a whole training of the toy takes, with its exam, task by task",
+            "Example:\n  orrery bench toy --seed 2", exit_code, add_toy_options, bench_toy);
 }
 
 }  // namespace orrery

@@ -1,24 +1,23 @@
-// Chapter 9. Training steps beside a busy program and beside a second training, alternately with all threads and one.
-#include "apps/measure/bench/busy.h"
-
+// Chapter 9. `orrery bench busy`: how long a training step takes while other programs use the cores too.
+//
+// The threads of a loop wait for the last one, and a thread whose core is taken by another program stops for
+// milliseconds; core/machine/crowding.h describes the remedy. The bound: beside one busy program, and beside a second
+// training, a step with all threads takes no longer than a step with a single thread; within 5 %, since such
+// measurements vary by that much.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-#include <iostream>
-#include <nlohmann/json.hpp>
+#include <memory>
 
+#include "apps/measure/bench/micro.h"
 #include "apps/measure/bench/training.h"
-#include "apps/program/columns.h"
-#include "apps/program/stopwatch.h"
+#include "apps/program/options.h"
 #include "core/machine/parallel.h"
 
 namespace orrery {
 namespace {
-
-constexpr int rounds = 5;  // of which the median counts
 
 // A process that computes until it is ended, at the latest together with this one.
 class Neighbour {
@@ -46,66 +45,72 @@ void compute() {
   for (volatile i64 count = 0; count < 1'000'000;) count = count + 1;
 }
 
-// The mean of many steps, since it is chance which of them loses a time slice.
-double seconds_of_a_step(BenchTraining& training, i64 threads, i64 steps) {
+void make_steps(BenchTraining& training, i64 threads, i64 steps) {
+  const int before = orrery::threads();
   set_threads(static_cast<int>(threads));
-  for (int i = 0; i < warm_up_steps; ++i) training.step();
-  return seconds_of([&] {
-           for (i64 i = 0; i < steps; ++i) training.step();
-         }) /
-         static_cast<double>(steps);
+  for (i64 i = 0; i < steps; ++i) training.step();
+  set_threads(before);
+}
+
+enum class Beside { nothing, program, training };
+
+// Many steps at a time, since it is chance which of them loses a time slice. A second training uses as many threads as
+// the one that is measured.
+Trial steps_beside(Beside beside, const BenchOptions& options) {
+  const BenchConfig& config = bench_config(options.config);
+  const auto training = std::make_shared<BenchTraining>(config, config.dropout, options.seed);
+  const auto neighbour = std::make_shared<std::optional<Neighbour>>();
+  const auto with = [=, steps = options.steps](i64 threads) {
+    return Work{.run = [=] { make_steps(*training, threads, steps); },
+                .prepare =
+                    [=] {
+                      neighbour->reset();
+                      if (beside == Beside::program) neighbour->emplace(compute);
+                      if (beside == Beside::training)
+                        neighbour->emplace([=] { make_steps(*training, threads, steps); });
+                      make_steps(*training, threads, warm_up_steps);
+                    }};
+  };
+  return {.own = with(options.threads), .rival = with(1)};
+}
+
+std::vector<Entry> busy_entries(const BenchOptions& options) {
+  std::vector<Entry> entries;
+  const auto add_entry = [&](const std::string& name, Beside beside, double most) {
+    entries.push_back({.name = options.config + " beside " + name,
+                       .trial = [=] { return steps_beside(beside, options); },
+                       .calls = 1 / static_cast<double>(options.steps),
+                       .most = most});
+  };
+  add_entry("nothing", Beside::nothing, 0);
+  add_entry("a program that computes", Beside::program, 1.05);
+  add_entry("a second training", Beside::training, 1.05);
+  return entries;
 }
 
 }  // namespace
 
-std::vector<BusyRow> measure_busy(const BenchConfig& config, const BenchOptions& options) {
-  BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
-  const auto step = [&](i64 threads) { return seconds_of_a_step(training, threads, options.steps); };
-  // A second training uses as many threads as the one that is measured.
-  const auto beside_training = [&](i64 threads) {
-    const Neighbour neighbour([&] { seconds_of_a_step(training, threads, options.steps); });
-    return step(threads);
-  };
-  const auto beside_program = [&](i64 threads) {
-    const Neighbour neighbour(compute);
-    return step(threads);
-  };
-  const auto row = [&](const std::string& beside, bool bounded, const std::function<double(i64)>& measure) {
-    std::vector<double> all, one;
-    for (int round = 0; round < rounds; ++round) {
-      all.push_back(measure(options.threads));
-      one.push_back(measure(1));
-    }
-    return BusyRow{beside, median(all), median(one), bounded};
-  };
-  return {row("nothing", false, step), row("a program that computes", true, beside_program),
-          row("a second training", true, beside_training)};
-}
-
-void print_busy(std::ostream& out, const std::string& config, i64 threads, const std::vector<BusyRow>& rows) {
-  constexpr size_t beside_width = 24;
-  out << config << ": milliseconds of a step\n"
-      << fitted("beside", beside_width) << numbers("%3ld threads    1 thread  ratio\n", threads);
-  for (const BusyRow& row : rows) {
-    out << fitted(row.beside, beside_width)
-        << numbers("%11.2f %11.2f %6.3f", 1e3 * row.all, 1e3 * row.one, row.all / row.one)
-        << (row.kept() ? "\n" : "  MISSED\n");
-  }
-  out << std::flush;
-}
-
-int bench_busy(const BenchOptions& options) {
-  announce(options);
-  const BenchConfig config = bench_config(options.config);
-  const std::vector<BusyRow> rows = measure_busy(config, options);
-  set_threads(static_cast<int>(options.threads));  // the last measurement used one; the file names those asked for
-  print_busy(std::cout, config.name, options.threads, rows);
-  nlohmann::ordered_json kept_rows = nlohmann::ordered_json::array();
-  for (const BusyRow& row : rows) {
-    kept_rows.push_back({{"beside", row.beside}, {"all_ms", 1e3 * row.all}, {"one_ms", 1e3 * row.one}});
-  }
-  write_results(options, "busy", {{"config", as_json(config)}, {"steps", options.steps}, {"rows", kept_rows}});
-  return exit_code_of(rows);
+MicroBench busy_bench() {
+  return {.name = "busy",
+          .what = "The time of a training step beside other programs",
+          .help =
+              "Starts the other programs itself: one that computes, and then a second training. Beside them a step "
+              "with all threads may take as long as a step with one, and no longer. Nothing else should run "
+              "meanwhile.\nExample:\n  orrery bench busy --threads 2",
+          .entries = busy_entries,
+          .add_options =
+              [](CLI::App& command, BenchOptions& options) {
+                options.config = "toy";
+                options.steps = 200;
+                add_choice(command, "--config", options.config, bench_config_names(), "Model and batch");
+                add_whole_number(command, "--steps", options.steps, 1, 1000000, "Steps of each of five measurements");
+                add_seed(command, options.seed);
+              },
+          .time = "ms a step",
+          .rival = "one thread",
+          .ratio = "share",
+          .time_unit = 1e-3,
+          .turns = [](const BenchOptions&) { return i64{5}; }};
 }
 
 }  // namespace orrery

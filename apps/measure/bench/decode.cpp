@@ -1,51 +1,29 @@
-// Chapter 9. Measuring how fast a GPT writes: one stream, then a batch of them.
-#include "apps/measure/bench/decode.h"
-
-#include <iostream>
-#include <nlohmann/json.hpp>
+// Chapter 9. `orrery bench decode`: how fast a GPT writes, beside what memory allows.
+//
+// For each token, the model reads all its weights once, and the cache of keys and values once for each stream. With one
+// stream, that is only two operations for each number read, so memory is the limit:
+//   tokens per second <= streams * bandwidth / (bytes of weights + streams * bytes of one stream's cache)
+// A batch of streams shares the weights. The bandwidth is measured between the tokens, by threads that only read
+// memory, since that of a shared machine may double from one minute to the next. A model that fits into the caches may
+// exceed this limit.
+#include <memory>
 
 #include "apps/measure/bench/loops.h"
+#include "apps/measure/bench/micro.h"
 #include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
 #include "apps/program/options.h"
-#include "apps/program/stopwatch.h"
 #include "apps/training/memory.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
+#include "nn/models/gpt.h"
 
 namespace orrery {
 namespace {
 
-constexpr i64 steps_between_readings = 4;
+// Those that fit into the memory of common machines.
+std::vector<std::string> writing_models() { return {"nanogpt", "gpt2", "gpt2-medium", "gpt2-large"}; }
 
-DecodeFigures measure(const nn::Gpt& model, i64 streams, const BenchOptions& options, MemoryReader& memory) {
-  const NoGradient nothing_recorded;
-  const i64 warm_up = warm_up_steps, vocabulary = model.config.vocab_size;
-  Rng rng(static_cast<u64>(options.seed), u64{1} << 40);
-  nn::GptState state = nn::gpt_state(model, streams, options.context + warm_up + options.steps);
-  nn::next_positions(model, randint(0, vocabulary, {streams, options.context}, rng), state);
-  Tensor last = randint(0, vocabulary, {streams, 1}, rng);
-  const auto step = [&] { last = argmax(model.head(nn::next_positions(model, last, state)).value()); };
-  for (i64 i = 0; i < warm_up; ++i) step();
-  const double before = static_cast<double>(state.length());
-  std::vector<double> seconds, reading_seconds;
-  for (i64 i = 0; i < options.steps; ++i) {
-    if (i % steps_between_readings == 0) reading_seconds.push_back(seconds_of([&] { memory.read(); }));
-    seconds.push_back(seconds_of(step));
-  }
-  const double bandwidth = memory.bytes() / median(reading_seconds);
-  const double positions = before + 0.5 * static_cast<double>(options.steps + 1);
-  return {.config = options.config,
-          .streams = streams,
-          .step_seconds = median(seconds),
-          .limit_seconds = bytes_of_step(model.config, streams, positions) / bandwidth,
-          .bandwidth = bandwidth};
-}
-
-}  // namespace
-
-std::vector<std::string> decode_config_names() { return {"nanogpt", "gpt2", "gpt2-medium", "gpt2-large"}; }
-
+// Bytes read for one more token in each of `streams` streams, after `positions` positions: weights and cache, in f32.
 double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions) {
   const i64 tables = config.tied ? config.max_len : config.max_len + config.vocab_size;  // read in single rows
   const double weights = static_cast<double>(config.parameter_count() - tables * config.layer.d_model);
@@ -53,37 +31,89 @@ double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions)
   return static_cast<double>(bytes_of(f32)) * (weights + static_cast<double>(streams) * cache);
 }
 
-std::string decode_line(const DecodeFigures& f) {
-  return f.config + numbers(" streams=%ld tok/s=%.1f limit_tok/s=%.1f of_limit=%.0f%% GB/s=%.1f", f.streams,
-                            f.tokens_per_second(), f.limit(), 100 * f.tokens_per_second() / f.limit(),
-                            1e-9 * f.bandwidth);
-}
+i64 positions_of(const BenchOptions& options) { return options.context + warm_up_steps + options.steps; }
 
-int bench_decode(const BenchOptions& options) {
-  nn::GptConfig config = nn::gpt_preset(options.config);
-  const i64 positions = options.context + warm_up_steps + options.steps;
+void check_positions(const nn::GptConfig& config, const BenchOptions& options) {
+  const i64 positions = positions_of(options);
   if (positions > config.max_len)
     usage_error("--context and --steps", "with " + std::to_string(warm_up_steps) + " to warm up are " +
                                              std::to_string(positions) + ", more than the " +
                                              std::to_string(config.max_len) + " positions of " + options.config);
   const double cache = static_cast<double>(options.batch * positions * config.num_layers * 2 * config.layer.d_model);
   check_memory("bench decode", {.parameters = config.parameter_count(), .copies = 1, .kept = cache});
-  Rng rng(static_cast<u64>(options.seed));
-  nn::Gpt model(config, rng);
-  announce(options, model.parameter_count());
-  MemoryReader memory;
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  for (const i64 streams : {i64{1}, options.batch}) {
-    const DecodeFigures figures = measure(model, streams, options, memory);
-    std::cout << decode_line(figures) << std::endl;
-    rows.push_back({{"streams", streams},
-                    {"tokens_per_second", figures.tokens_per_second()},
-                    {"limit_tokens_per_second", figures.limit()},
-                    {"gbyte_per_second", 1e-9 * figures.bandwidth}});
+}
+
+// A model that writes, and what it has written.
+struct Writer {
+  nn::Gpt model;
+  Tensor last;
+  nn::GptState state;
+
+  Writer(const nn::GptConfig& config, i64 streams, const BenchOptions& options, Rng& rng)
+      : model(config, rng),
+        last(randint(0, config.vocab_size, {streams, 1}, rng)),
+        state(nn::gpt_state(model, streams, positions_of(options))) {
+    const NoGradient nothing_recorded;
+    nn::next_positions(model, randint(0, config.vocab_size, {streams, options.context}, rng), state);
+    for (i64 i = 0; i < warm_up_steps; ++i) step();
   }
-  write_results(options, "decode",
-                {{"config", options.config}, {"context", options.context}, {"steps", options.steps}, {"rows", rows}});
-  return done;
+  void step() {
+    const NoGradient nothing_recorded;
+    last = argmax(model.head(nn::next_positions(model, last, state)).value());
+  }
+};
+
+// Rates are in tokens per second: reading memory is worth as many tokens as the model would have read it for.
+Trial writing(i64 streams, const BenchOptions& options) {
+  const nn::GptConfig config = nn::gpt_preset(options.config);
+  Rng rng(static_cast<u64>(options.seed));
+  const auto writer = std::make_shared<Writer>(config, streams, options, rng);
+  const auto memory = std::make_shared<MemoryReader>();
+  memory->read();
+  const double positions = static_cast<double>(writer->state.length()) + 0.5 * static_cast<double>(options.steps + 1),
+               bytes = bytes_of_step(config, streams, positions) / static_cast<double>(streams);
+  return {.own = {.run = [writer] { writer->step(); }, .amount = static_cast<double>(streams)},
+          .rival = Work{.run = [memory] { memory->read(); }, .amount = memory->bytes() / bytes},
+          .besides = {{"MB a token", 1e-6 * bytes}}};
+}
+
+std::vector<Entry> decode_entries(const BenchOptions& options) {
+  check_positions(nn::gpt_preset(options.config), options);
+  std::vector<Entry> entries;
+  for (const i64 streams : {i64{1}, options.batch})
+    entries.push_back({.name = options.config + numbers(", %ld at once", streams),
+                       .trial = [=] { return writing(streams, options); }});
+  return entries;
+}
+
+void add_decode_options(CLI::App& command, BenchOptions& options) {
+  options.config = "gpt2";
+  options.batch = 8;
+  add_choice(command, "--config", options.config, writing_models(), "Model");
+  add_whole_number(command, "--batch", options.batch, 1, 1024, "Streams of the second measurement; the first has one");
+  add_whole_number(command, "--context", options.context, 1, 1000000, "Positions read before the clock runs");
+  add_whole_number(command, "--steps", options.steps, 1, 1000000, "Tokens of each stream to measure");
+  add_seed(command, options.seed);
+}
+
+}  // namespace
+
+MicroBench decode_bench() {
+  return {.name = "decode",
+          .what = "How fast a GPT writes, one token at a time",
+          .help =
+              "The limit is the time that memory takes to deliver weights and cache.\nExample:\n"
+              "  orrery bench decode --config nanogpt --context 32",
+          .entries = decode_entries,
+          .add_options = add_decode_options,
+          .time = "ms",
+          .rate = "tok/s",
+          .rival = "limit",
+          .ratio = "of limit",
+          .time_unit = 1e-3,
+          .rate_unit = 1,
+          .turns = steps_of,
+          .rival_every = 4};
 }
 
 }  // namespace orrery

@@ -1,13 +1,10 @@
-// Chapter 9. The two forms of each fused operation, and their times.
+// Chapter 9. The two forms of each fused operation.
 #include "apps/measure/bench/fused.h"
 
-#include <iostream>
-#include <nlohmann/json.hpp>
+#include <memory>
 
-#include "apps/measure/bench/bench.h"
-#include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
-#include "apps/program/stopwatch.h"
+#include "apps/measure/bench/micro.h"
+#include "apps/program/options.h"
 #include "apps/tasks/translate/rivals/attentive_gru.h"
 #include "autograd/ops.h"
 #include "core/machine/memory.h"
@@ -17,8 +14,7 @@
 namespace orrery {
 namespace {
 
-constexpr double drop_rate = 0.1, smoothing = 0.1, seconds_for_a_form = 0.4;
-constexpr size_t fused_width = 22, parts_width = 37;
+constexpr double drop_rate = 0.1, smoothing = 0.1;
 const Draw dropout_draw{.seed = 1};
 
 Variable random_leaf(const Shape& shape, Rng& rng) { return parameter(rand_uniform(shape, -1, 1, rng)); }
@@ -142,19 +138,18 @@ FusedPair attentive_gru_pair(const BenchConfig& c, Rng& rng) {
           [=] { return states(false); }};
 }
 
-double seconds_of_form(const FusedPair& pair, const std::function<Variable()>& form) {
-  const Tensor dy = full(form().shape(), 1.0);
-  return fastest_seconds(
-      seconds_for_a_form, [&] { backward(form(), dy); },
-      [&] {
-        for (Variable leaf : pair.leaves) leaf.clear_gradient();
-      });
+Work work_of(const FusedPair& pair, const std::function<Variable()>& form) {
+  return {.run = [form, dy = full(form().shape(), 1.0)] { backward(form(), dy); },
+          .prepare =
+              [leaves = pair.leaves] {
+                for (Variable leaf : leaves) leaf.clear_gradient();
+              }};
 }
 
-i64 bytes_held_by(const std::function<Variable()>& form) {
+double megabytes_held_by(const std::function<Variable()>& form) {
   const i64 before = memory_counters().live_bytes;
   const Variable y = form();
-  return memory_counters().live_bytes - before;
+  return 1e-6 * static_cast<double>(memory_counters().live_bytes - before);
 }
 
 }  // namespace
@@ -170,41 +165,42 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
   return pairs;
 }
 
-FusedTimes measure_pair(const FusedPair& pair) {
-  return {.name = pair.name,
-          .composed_of = pair.composed_of,
-          .composed = seconds_of_form(pair, pair.composed),
-          .fused = seconds_of_form(pair, pair.fused),
-          .composed_bytes = bytes_held_by(pair.composed),
-          .fused_bytes = bytes_held_by(pair.fused)};
-}
+namespace {
 
-void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows) {
-  out << fitted("fused", fused_width) << fitted("composed", parts_width)
-      << "composed ms fused ms times    MB MB fused\n";
-  for (const FusedTimes& row : rows) {
-    out << fitted(row.name, fused_width) << fitted(row.composed_of, parts_width)
-        << numbers("%11.2f%9.2f%6.1f", 1e3 * row.composed, 1e3 * row.fused, row.composed / row.fused)
-        << numbers("%6.1f%9.1f\n", static_cast<double>(row.composed_bytes) / 1e6,
-                   static_cast<double>(row.fused_bytes) / 1e6);
+// The pairs share leaves, so all are made at once.
+std::vector<Entry> fused_entries(const BenchOptions& options) {
+  const auto pairs = std::make_shared<std::vector<FusedPair>>(fused_pairs(bench_config(options.config)));
+  std::vector<Entry> entries;
+  for (const FusedPair& pair : *pairs) {
+    entries.push_back({.name = pair.name + ": " + pair.composed_of, .trial = [pairs, &pair] {
+                         return Trial{.own = work_of(pair, pair.fused),
+                                      .rival = work_of(pair, pair.composed),
+                                      .besides = {{"MB", megabytes_held_by(pair.fused)},
+                                                  {"MB composed", megabytes_held_by(pair.composed)}}};
+                       }});
   }
+  return entries;
 }
 
-int bench_fused(const BenchOptions& options) {
-  announce(options);
-  const BenchConfig& config = bench_config(options.config);
-  std::vector<FusedTimes> rows;
-  for (const FusedPair& pair : fused_pairs(config)) rows.push_back(measure_pair(pair));
-  print_fused(std::cout, rows);
-  nlohmann::ordered_json results = nlohmann::ordered_json::array();
-  for (const FusedTimes& row : rows)
-    results.push_back({{"name", row.name},
-                       {"composed_ms", 1e3 * row.composed},
-                       {"fused_ms", 1e3 * row.fused},
-                       {"composed_bytes", row.composed_bytes},
-                       {"fused_bytes", row.fused_bytes}});
-  write_results(options, "fused", {{"config", as_json(config)}, {"rows", results}});
-  return done;
+}  // namespace
+
+MicroBench fused_bench() {
+  return {.name = "fused",
+          .what = "What each fused operation saves over its composed form",
+          .help =
+              "Forward and backward; MB: what forward keeps for backward, its result included.\nExample:\n"
+              "  orrery bench fused --config tiny-mt",
+          .entries = fused_entries,
+          .add_options =
+              [](CLI::App& command, BenchOptions& options) {
+                options.config = "base";
+                add_choice(command, "--config", options.config, bench_config_names(), "Whose sizes");
+              },
+          .time = "fused ms",
+          .rival = "composed",
+          .ratio = "share",
+          .time_unit = 1e-3,
+          .seconds = 0.2};
 }
 
 }  // namespace orrery

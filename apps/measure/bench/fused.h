@@ -6,7 +6,6 @@
 #pragma once
 
 #include <functional>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -25,14 +24,5 @@ struct FusedPair {
 /// Fused operations of autograd/ops.h, each as a decoder layer of this configuration calls it, or at the same sizes if
 /// no decoder layer does. Not among them: gru, convolution, and the feed-forward network with GELU's approximation.
 std::vector<FusedPair> fused_pairs(const BenchConfig& config);
-
-struct FusedTimes {
-  std::string name, composed_of;
-  double composed = 0, fused = 0;           ///< seconds of the fastest run, forward and backward
-  i64 composed_bytes = 0, fused_bytes = 0;  ///< held between forward and backward; 0 where memory is not counted
-};
-FusedTimes measure_pair(const FusedPair& pair);
-/// At most 100 columns.
-void print_fused(std::ostream& out, const std::vector<FusedTimes>& rows);
 
 }  // namespace orrery

@@ -2,12 +2,10 @@
 #include "apps/measure/bench/gemm.h"
 
 #include <algorithm>
-#include <cmath>
-#include <iostream>
-#include <nlohmann/json.hpp>
 
+#include "apps/measure/bench/micro.h"
 #include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
+#include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
 #include "autograd/ops/fused/attention/scores.h"
 #include "core/kernels/reduce.h"
@@ -19,16 +17,13 @@ namespace orrery {
 using namespace kernels;
 namespace {
 
-constexpr size_t product_width = 28;
 constexpr double seconds_for_a_product = 0.05;
+constexpr const char* kind_names[] = {"linear maps", "heads of attention", ""};  // by ProductKind
 
 // For example "NT": the left factor is not transposed, the right one is.
 std::string form_of(Trans trans) {
   return std::string(transposes_a(trans) ? "T" : "N") + (transposes_b(trans) ? "T" : "N");
 }
-
-// The number of parts that are computed side by side.
-i64 tiles_of(const Product& p) { return p.kind() == ProductKind::heads ? p.batch : gemm_tiles(p.m, p.n, p.k, p.trans); }
 
 // For an operation that works on chunks of rows, since its inner result of `columns` columns is not kept
 // (core/kernels/reduce.h). Calls add(rows of a chunk, number of such chunks), and once more for a shorter last one.
@@ -93,15 +88,12 @@ Tensor some_numbers(i64 count) {
 
 // The products of all heads as the fused operation computes them. Scores are transposed, S^T = K Q^T, and their columns
 // are padded (autograd/ops/fused/attention/scores.h). The padding does not count as work.
-double speed_of_heads(const Product& p) {
+std::function<void()> call_of_heads(const Product& p) {
   const bool scores = p.trans == Trans::b;
   const i64 rows = scores ? p.n : p.m, columns = scores ? padded(p.m) : p.n;
   const Tensor a = some_numbers(p.batch * rows * p.k), b = some_numbers(p.batch * p.k * columns);
-  Tensor c = Tensor::empty({p.batch * rows * columns});
-  const float *A = a.data<float>(), *B = b.data<float>();
-  float* C = c.write<float>();
-  const auto once = [&] {
-    parallel_tasks(p.batch, [&](i64 i) {
+  return [=, c = Tensor::empty({p.batch * rows * columns})]() mutable {
+    parallel_tasks(p.batch, [&, A = a.data<float>(), B = b.data<float>(), C = c.write<float>()](i64 i) {
       const Mat<const float> right(B + i * p.k * columns, p.k, columns);
       const Mat<float> result(C + i * rows * columns, rows, columns);
       const float* left = A + i * rows * p.k;
@@ -111,7 +103,28 @@ double speed_of_heads(const Product& p) {
         gemm_in_task<float>({left, rows, p.k}, right, result);
     });
   };
-  return p.flop() / fastest_seconds(seconds_for_a_product, once);
+}
+
+// Whether it is by our kernels or by OpenBLAS, a product has the same sizes, form and kind.
+Entry entry_of(const BenchConfig& config, const Product& p) {
+  return {.name = config.name + ": " + p.what + ' ' + form_of(p.trans) + numbers(" %ldx%ldx%ld", p.m, p.n, p.k) +
+                  (p.batch > 1 ? numbers(" x %ld", p.batch) : ""),
+          .trial =
+              [p] {
+                return Trial{.own = {.run = product_call(p), .amount = p.flop()},
+                             .rival = Work{.run = product_call(p, true), .amount = p.flop()}};
+              },
+          .calls = static_cast<double>(p.calls),
+          .kind = kind_names[static_cast<size_t>(p.kind())]};
+}
+
+std::vector<Entry> gemm_entries(const BenchOptions& options) {
+  std::vector<Entry> entries;
+  for (const BenchConfig& config : bench_configs()) {
+    if (options.config != "all" && options.config != config.name) continue;
+    for (const Product& p : products_of(config)) entries.push_back(entry_of(config, p));
+  }
+  return entries;
 }
 
 }  // namespace
@@ -149,21 +162,23 @@ std::vector<Product> products_of(const BenchConfig& c) {
   return std::move(list).products();
 }
 
-double measured_speed(const Product& p, bool by_blas) {
-  if (p.kind() == ProductKind::heads && !by_blas) return speed_of_heads(p);
+std::function<void()> product_call(const Product& p, bool by_blas) {
+  if (p.kind() == ProductKind::heads && !by_blas) return call_of_heads(p);
   const Tensor a = some_numbers(p.batch * p.m * p.k), b = some_numbers(p.batch * p.k * p.n);
-  Tensor c = Tensor::empty({p.batch * p.m * p.n});
-  const bool ta = transposes_a(p.trans), tb = transposes_b(p.trans);
-  const Mat<const float> A(a.data<float>(), ta ? p.k : p.m, ta ? p.m : p.k);
-  const Mat<const float> B(b.data<float>(), tb ? p.n : p.k, tb ? p.k : p.n);
-  const Mat<float> C(c.write<float>(), p.m, p.n);
-  const auto once = [&] {
+  return [=, c = Tensor::empty({p.batch * p.m * p.n})]() mutable {
+    const bool ta = transposes_a(p.trans), tb = transposes_b(p.trans);
+    const Mat<const float> A(a.data<float>(), ta ? p.k : p.m, ta ? p.m : p.k);
+    const Mat<const float> B(b.data<float>(), tb ? p.n : p.k, tb ? p.k : p.n);
+    const Mat<float> C(c.write<float>(), p.m, p.n);
     if (p.kind() == ProductKind::heads)
       return gemm_batch<float>(p.batch, {A, p.m * p.k}, {B, p.k * p.n}, {C, p.m * p.n}, p.trans);
     if (by_blas) return gemm_by_blas<float>(A, B, C, p.trans);
     gemm<float>(A, B, C, p.trans);
   };
-  return p.flop() / fastest_seconds(seconds_for_a_product, once);
+}
+
+double measured_speed(const Product& p, bool by_blas) {
+  return p.flop() / fastest_seconds(seconds_for_a_product, product_call(p, by_blas));
 }
 
 double best_speed() {
@@ -176,92 +191,26 @@ double best_speed() {
   return best;
 }
 
-double tiled_against_blas(const std::vector<MeasuredProduct>& products) {
-  double logarithms = 0, count = 0;
-  for (const auto& [p, speed, by_blas] : products) {
-    if (p.kind() == ProductKind::linear) {
-      logarithms += std::log(speed / by_blas);
-      ++count;
-    }
-  }
-  return std::exp(logarithms / count);
-}
-
-void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& products) {
-  const auto print_slowest = [&](const std::string& kinds, ProductKind kind) {
-    const MeasuredProduct* slowest = nullptr;
-    for (const MeasuredProduct& each : products)
-      if (each.product.kind() == kind && (!slowest || each.against_blas() < slowest->against_blas())) slowest = &each;
-    if (!slowest) return;
-    out << "  the slowest of " << kinds << numbers(": %.2f, ", slowest->against_blas()) << slowest->product.what
-        << '\n';
-  };
-  out << numbers("our tiles against OpenBLAS's own threads: %.3f times the speed (geometric mean)\n",
-                 tiled_against_blas(products));
-  print_slowest("these linear maps", ProductKind::linear);
-  print_slowest("all batches of heads", ProductKind::heads);
-}
-
-void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
-                    double best) {
-  out << fitted(config, product_width) << " form     m     n     k batch tiles calls ms a step  GF/s  best OpenBLAS\n";
-  double seconds = 0, flop = 0;
-  for (const auto& [p, speed, by_blas] : products) {
-    const double work = p.flop() * static_cast<double>(p.calls);
-    out << fitted(p.what, product_width) << "   " << form_of(p.trans)
-        << numbers("%6ld%6ld%6ld%6ld%6ld%6ld%10.3f%6.0f%5.0f %%%8.0f\n", p.m, p.n, p.k, p.batch, tiles_of(p), p.calls,
-                   1e3 * work / speed, 1e-9 * speed, 1e2 * speed / best, 1e-9 * by_blas);
-    seconds += work / speed;
-    flop += work;
-  }
-  out << fitted("all products of a step", product_width)
-      << numbers("%51.3f%6.0f%5.0f %%\n", 1e3 * seconds, 1e-9 * flop / seconds, 1e2 * flop / seconds / best);
-  print_against_blas(out, products);
-}
-
-int bench_gemm(const BenchOptions& options) {
-  announce(options);
-  const double best = best_speed();
-  nlohmann::ordered_json configs = nlohmann::ordered_json::array();
-  std::cout << numbers("the best product of this machine on all threads: %.0f GF/s\n", 1e-9 * best) << std::flush;
-  std::vector<MeasuredProduct> all;
-  for (const BenchConfig& config : bench_configs()) {
-    if (options.config != "all" && options.config != config.name) continue;
-    std::vector<MeasuredProduct> measured;
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const Product& p : products_of(config)) {
-      measured.push_back({p, measured_speed(p), measured_speed(p, true)});
-      rows.push_back({{"what", p.what},
-                      {"form", form_of(p.trans)},
-                      {"m", p.m},
-                      {"n", p.n},
-                      {"k", p.k},
-                      {"batch", p.batch},
-                      {"tiles", tiles_of(p)},
-                      {"calls", p.calls},
-                      {"gflop_per_second", 1e-9 * measured.back().flop_per_second},
-                      {"gflop_per_second_of_openblas", 1e-9 * measured.back().by_blas},
-                      {"share_of_best", measured.back().flop_per_second / best}});
-    }
-    std::cout << '\n';
-    print_products(std::cout, config.name, measured, best);
-    std::cout << std::flush;
-    for (MeasuredProduct each : measured) {
-      each.product.what = config.name + ": " + each.product.what;
-      all.push_back(each);
-    }
-    configs.push_back(
-        {{"config", config.name}, {"tiles_against_openblas", tiled_against_blas(measured)}, {"products", rows}});
-  }
-  if (options.config == "all") {
-    std::cout << "\nall models\n";
-    print_against_blas(std::cout, all);
-  }
-  write_results(options, "gemm",
-                {{"best_gflop_per_second", 1e-9 * best},
-                 {"tiles_against_openblas", tiled_against_blas(all)},
-                 {"configs", configs}});
-  return done;
+MicroBench gemm_bench() {
+  return {.name = "gemm",
+          .what = "The speed of every matrix product of a step",
+          .help =
+              "A product of all threads, beside OpenBLAS with threads of its own; best: the share of the best "
+              "product of this machine.\nExample:\n  orrery bench gemm --config base --threads 1",
+          .entries = gemm_entries,
+          .add_options =
+              [](CLI::App& command, BenchOptions& options) {
+                options.config = "all";
+                std::vector<std::string> names = bench_config_names();
+                names.insert(names.begin(), options.config);
+                add_choice(command, "--config", options.config, names, "Whose products");
+              },
+          .time = "ms a step",
+          .rate = "GF/s",
+          .rival = "OpenBLAS",
+          .ratio = "times",
+          .time_unit = 1e-3,
+          .best = best_speed};
 }
 
 }  // namespace orrery

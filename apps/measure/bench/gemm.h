@@ -15,11 +15,10 @@
 //   few rows      like linear maps. A model that writes token by token makes such products; a training step does not.
 #pragma once
 
-#include <ostream>
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "apps/measure/bench/bench.h"
 #include "apps/measure/bench/configs.h"
 #include "core/products/gemm.h"
 
@@ -49,24 +48,11 @@ struct Product {
 /// Every distinct product of a training step, with its number of calls; and two with few rows, with 0 calls.
 std::vector<Product> products_of(const BenchConfig& config);
 
-/// Operations per second of one product in its fastest run, with its factors in the cache if they fit. With `by_blas`,
-/// those of OpenBLAS.
+/// Makes the product once in each call, with numbers of its own. With `by_blas`, with OpenBLAS.
+std::function<void()> product_call(const Product& product, bool by_blas = false);
+/// Operations per second of one product in its fastest run, with its factors in the cache if they fit.
 double measured_speed(const Product& product, bool by_blas = false);
 /// The same for the fastest square products that all threads can do: a large one in tiles, or one on each thread.
 double best_speed();
-
-/// A product and its speed.
-struct MeasuredProduct {
-  Product product;
-  double flop_per_second, by_blas;  ///< of our kernel, and of OpenBLAS
-  double against_blas() const { return flop_per_second / by_blas; }
-};
-/// The geometric mean of our speed / OpenBLAS's speed, over the products that are cut into tiles.
-double tiled_against_blas(const std::vector<MeasuredProduct>& products);
-/// How our products compare with OpenBLAS's: the mean of linear maps, and the slowest of these and of heads.
-void print_against_blas(std::ostream& out, const std::vector<MeasuredProduct>& products);
-/// At most 100 columns; the last lines sum up a step.
-void print_products(std::ostream& out, const std::string& config, const std::vector<MeasuredProduct>& products,
-                    double best);
 
 }  // namespace orrery

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <sstream>
 
 using namespace orrery;
 
@@ -81,48 +80,4 @@ TEST_CASE("a product of each form can be measured with the kernel that training 
   CHECK(in_tiles(Trans::b).kind() == ProductKind::linear);
   CHECK(of_heads(Trans::b).kind() == ProductKind::heads);
   CHECK(few_rows().kind() == ProductKind::few_rows);
-}
-
-TEST_CASE("our tiles are compared with OpenBLAS by the geometric mean, attention left out") {
-  const Product tiles = in_tiles(Trans::b), heads = of_heads(Trans::b);
-  CHECK(tiled_against_blas({{tiles, 4, 1}, {heads, 7, 1}, {tiles, 1, 1}}) == doctest::Approx(2));
-}
-
-TEST_CASE("the slowest linear map and the slowest heads are named") {
-  Product slow = in_tiles(Trans::a), slow_heads = of_heads(Trans::a);
-  slow.what = "slow";
-  slow_heads.what = "slow heads";
-  std::ostringstream out;
-  print_against_blas(
-      out,
-      {{in_tiles(Trans::b), 4, 1}, {of_heads(Trans::b), 3, 4}, {slow, 1, 1}, {slow_heads, 1, 2}, {few_rows(), 1, 9}});
-  CHECK(out.str() ==
-        "our tiles against OpenBLAS's own threads: 2.000 times the speed (geometric mean)\n"
-        "  the slowest of these linear maps: 1.00, slow\n"
-        "  the slowest of all batches of heads: 0.50, slow heads\n");
-}
-
-TEST_CASE("products print as a table of at most 100 columns with a sum") {
-  const Product large{.what = "cross-attention with a very long name, dW",
-                      .trans = Trans::a,
-                      .m = 10000,
-                      .n = 2048,
-                      .k = 100000,
-                      .calls = 12};
-  const Product small{.what = "small", .trans = Trans::b, .m = 12, .n = 12, .k = 16, .batch = 1024, .calls = 6};
-  const std::vector<MeasuredProduct> measured{{.product = large, .flop_per_second = 4e11, .by_blas = 2e11},
-                                              {.product = small, .flop_per_second = 1e11, .by_blas = 5e10}};
-  std::ostringstream out;
-  print_products(out, "base", measured, 5e11);
-  std::istringstream lines(out.str());
-  int count = 0;
-  for (std::string line; std::getline(lines, line); ++count) {
-    CAPTURE(line);
-    CHECK(line.size() <= 100);
-  }
-  CHECK(count == 7);
-  CHECK(out.str().find("   400   80 %     200\n") != std::string::npos);
-  CHECK(out.str().find("\nour tiles against OpenBLAS's own threads: 2.000 times") != std::string::npos);
-  CHECK(out.str().find("\nall products of a step ") != std::string::npos);
-  CHECK(out.str().find("\n  the slowest of these linear maps: 2.00, cross-attention") != std::string::npos);
 }

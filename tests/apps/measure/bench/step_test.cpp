@@ -66,10 +66,19 @@ TEST_CASE("what was changed of a configuration stands in its line") {
   CHECK(result.text.starts_with("toy[B=3,T=1,d_model=32] step_ms="));
 }
 
+TEST_CASE("a bench warns where other programs keep the cores busy") {
+  const std::string busy =
+      "for i in $(seq $((2 * $(nproc)))); do timeout 60 sh -c 'while :; do :; done' >/dev/null 2>&1 & "
+      "others=\"$others $!\"; done; ";
+  const Result result =
+      shell(busy + "timeout 50 " + quoted_program + "bench step --steps 1 --threads 1 2>&1 >/dev/null; kill $others");
+  CHECK(contains(result.text, ": measured times will be too long"));
+}
+
 TEST_CASE("bench refuses what it does not know, and names what there is") {
-  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, masks, busy, toy, decode");
+  check_usage_error("bench", "bench", "step, profile, promises, gemm, ops, fused, attention, masks, busy, decode, toy");
   check_usage_error("bench nonsense", "'nonsense'",
-                    "step, profile, promises, gemm, ops, fused, attention, masks, busy, toy, decode");
+                    "step, profile, promises, gemm, ops, fused, attention, masks, busy, decode, toy");
   check_usage_error("bench step --nonsense", "'--nonsense'", "orrery bench step --help");
   check_usage_error("bench step --config gigantic", "'gigantic'", "toy, annotated, tiny-mt, base");
   check_usage_error("bench gemm --config gigantic", "'gigantic'", "all, toy, annotated, tiny-mt, base");
