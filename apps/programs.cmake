@@ -50,7 +50,7 @@ if(benchmark_FOUND)  # one file knows of it
   target_link_libraries(orrery_apps PRIVATE benchmark::benchmark)
   set_source_files_properties(apps/measure/bench/micro.cpp PROPERTIES COMPILE_DEFINITIONS ORRERY_HAS_BENCHMARK)
 endif()
-set_target_properties(orrery_apps PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
+orrery_compile_in_batches(orrery_apps)
 orrery_share_parsed_headers(orrery_apps)
 
 add_executable(orrery_program apps/main.cpp)
