@@ -8,10 +8,8 @@ install(TARGETS orrery_library orrery_check EXPORT orrery ARCHIVE DESTINATION ${
 foreach(level ${levels})  # core/machine/levels.cmake
   install(TARGETS orrery_${level} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level})
 endforeach()
-foreach(folder core autograd nn optim)
-  # json.h and its like read nlohmann/json, which a user need not have; no other header reads them.
-  install(DIRECTORY ${folder} DESTINATION include/orrery FILES_MATCHING PATTERN "*.h" PATTERN "*json.h" EXCLUDE)
-endforeach()
+install(CODE "set(sources \"${PROJECT_SOURCE_DIR}\")")
+install(SCRIPT apps/install/headers.cmake)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
 install(EXPORT orrery NAMESPACE orrery:: FILE orrery-targets.cmake DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/orrery-config-version.cmake COMPATIBILITY SameMinorVersion)
