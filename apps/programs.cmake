@@ -25,6 +25,7 @@ file(GLOB program_folders LIST_DIRECTORIES true apps/*)
 list(FILTER program_folders EXCLUDE REGEX "/(book|mine)$")
 list(TRANSFORM program_folders APPEND "/*.cpp")
 file(GLOB_RECURSE program_sources CONFIGURE_DEPENDS ${program_folders})
+list(REMOVE_ITEM program_sources ${training_sources})
 add_library(orrery_apps STATIC ${program_sources})
 # From the folder of the installed program to that of the files which come with it.
 file(RELATIVE_PATH shared_folder ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_DATADIR}/orrery)
@@ -41,7 +42,7 @@ target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
 # 12 then takes pointers for values that may change in the loop, and loads every number by itself.
 set_source_files_properties(apps/measure/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<OR:$<CONFIG:Release>,$<CONFIG:>>:-O3>"
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
-target_link_libraries(orrery_apps PUBLIC orrery_check orrery_library CLI11::CLI11
+target_link_libraries(orrery_apps PUBLIC orrery_training orrery_check orrery_library CLI11::CLI11
                       PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
                       ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY} ${CMAKE_DL_LIBS})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})

@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 # The library, its headers, and what find_package and pkg-config read. No path in them is absolute: the folder may be
 # moved.
-install(TARGETS orrery_library orrery_check EXPORT orrery ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+install(TARGETS orrery_library orrery_check orrery_training EXPORT orrery ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(level ${levels})  # core/machine/levels.cmake
   install(TARGETS orrery_${level} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/glibc-hwcaps/${level})

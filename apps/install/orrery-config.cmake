@@ -1,4 +1,4 @@
-# Read by find_package(orrery): finds what the library is linked to, then names orrery::orrery and orrery::check.
+# Read by find_package(orrery): finds what the library is linked to, then names orrery::orrery, orrery::check and orrery::training.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
 

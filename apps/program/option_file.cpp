@@ -65,15 +65,6 @@ std::string options_text(const std::string& path, const std::string& operation, 
   return text;
 }
 
-// A model may come from somebody else. It says what is trained, with the options before --save, and never which files
-// are written.
-std::vector<CLI::Option*> options_for_models(std::vector<CLI::Option*> options) {
-  const auto save = std::find_if(options.begin(), options.end(),
-                                 [](const CLI::Option* option) { return name_in_file(*option) == "save"; });
-  options.erase(save, options.end());
-  return options;
-}
-
 void check_known(const Json& values, const std::vector<CLI::Option*>& options, const std::string& operation,
                  bool is_model) {
   for (const auto& [name, value] : values.items()) {
@@ -87,12 +78,7 @@ void check_known(const Json& values, const std::vector<CLI::Option*>& options, c
 
 // Runs the options in the order in which they were added: those that were typed with their values, others with those of
 // the file.
-void take_options(std::vector<CLI::Option*> options, const std::string& path) {
-  const std::string operation = "read " + path;
-  const bool is_model = holds_model(path);
-  const Json values = parse_json_object(options_text(path, operation, is_model), operation);
-  if (is_model) options = options_for_models(options);
-  check_known(values, options, operation, is_model);
+void take_options(const std::vector<CLI::Option*>& options, const Json& values, const std::string& operation) {
   for (CLI::Option* option : options) {
     if (is_config(*option)) continue;
     if (option->count() > 0) {
@@ -124,10 +110,15 @@ Json number_of(const std::string& text) {
 
 }  // namespace
 
-void add_config(CLI::App& command, std::string& path) {
-  const auto take = [&command, &path](const std::string& given) {
+void add_config(CLI::App& command, std::string& path, const std::vector<CLI::Option*>& for_models) {
+  const auto take = [&command, &path, &for_models](const std::string& given) {
     path = model_in(given);
-    take_options(options_of(command), path);
+    const std::string operation = "read " + path;
+    const bool is_model = holds_model(path);
+    const Json values = parse_json_object(options_text(path, operation, is_model), operation);
+    const std::vector<CLI::Option*> options = is_model ? for_models : options_of(command);
+    check_known(values, options, operation, is_model);
+    take_options(options, values, operation);
   };
   command
       .add_option_function<std::string>(
@@ -135,6 +126,16 @@ void add_config(CLI::App& command, std::string& path) {
           "Take options from a file of JSON, from a saved model, or from the folder of one. Options on the command "
           "line win, but --preset sets only what the file leaves open")
       ->type_name("FILE");
+}
+
+void take_values(const std::vector<CLI::Option*>& options, const std::string& values, const std::string& operation,
+                 const std::function<void()>& check) {
+  const Json json = parse_json_object(values, operation);
+  check_known(json, options, operation, true);
+  try {
+    take_options(options, json, operation);
+    check();
+  } catch (const CLI::ParseError& error) { fail(operation, error.what()); }
 }
 
 Json values_of(const std::vector<CLI::Option*>& options) {

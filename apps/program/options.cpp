@@ -6,10 +6,8 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <sstream>
@@ -243,6 +241,14 @@ std::vector<CLI::Option*> options_of(CLI::App& command) {
   return result;
 }
 
+std::vector<CLI::Option*> added_by(CLI::App& command, const std::function<void()>& add) {
+  const auto before = static_cast<std::ptrdiff_t>(options_of(command).size());
+  add();
+  std::vector<CLI::Option*> all = options_of(command);
+  all.erase(all.begin(), all.begin() + before);
+  return all;
+}
+
 bool is_given(const CLI::Option* option) { return option->count() > 0; }
 
 std::string typed_name(const CLI::Option* option) { return option->get_name(); }
@@ -256,13 +262,5 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& te
 }
 
 std::string listed(const std::vector<std::string>& names) { return joined(names, ", "); }
-
-std::string shell_quoted(const std::string& argument) {
-  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_@%+=:,./-", c) != nullptr; };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) return argument;
-  std::string quoted = "'";
-  for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
-  return quoted + "'";
-}
 
 }  // namespace orrery

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "apps/program/output_file.h"
 #include "core/dtype.h"
 
 // CLI11's header takes seconds to compile, so only command.cpp, options.cpp, help.cpp and option_file.cpp include it.
@@ -100,6 +101,8 @@ void require(CLI::Option* option);
 void exclude(CLI::Option* option, const std::vector<CLI::Option*>& others);
 /// The options added so far, without `--help`.
 std::vector<CLI::Option*> options_of(CLI::App& command);
+/// Those that `add` adds.
+std::vector<CLI::Option*> added_by(CLI::App& command, const std::function<void()>& add);
 /// Whether the option was typed, or stood in the file of --config.
 bool is_given(const CLI::Option* option);
 /// "--seed".
@@ -112,7 +115,5 @@ std::string typed_name(const CLI::Option* option);
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
 /// "a, b, c"
 std::string listed(const std::vector<std::string>& names);
-/// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.
-std::string shell_quoted(const std::string& argument);
 
 }  // namespace orrery

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -61,6 +63,14 @@ bool is_same_file(const std::string& a, const std::string& b) {
 void write_text(const std::string& path, const std::string& text) {
   const std::array parts{std::as_bytes(std::span(text))};
   replace_file(path, parts);
+}
+
+std::string shell_quoted(const std::string& argument) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) || std::strchr("_@%+=:,./-", c) != nullptr; };
+  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), is_plain)) return argument;
+  std::string quoted = "'";
+  for (const char c : argument) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 }  // namespace orrery

@@ -15,5 +15,7 @@ bool holds_model(const std::string& path);
 bool is_same_file(const std::string& a, const std::string& b);
 /// Writes `text` to the file `path`. If that fails, the file is unchanged.
 void write_text(const std::string& path, const std::string& text);
+/// An argument as typed in a shell, for commands shown in messages: in quotes if it has special characters.
+std::string shell_quoted(const std::string& argument);
 
 }  // namespace orrery

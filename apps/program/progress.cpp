@@ -49,7 +49,7 @@ Progress::Progress(std::ostream& out, Terminal terminal, i64 total, i64 done_bef
       start_(clock_()) {}
 
 void Progress::update(const StepReport& report) {
-  tokens_ += report.tokens;
+  items_ += report.items;
   const i64 tenth = report.step * plain_lines / std::max<i64>(1, total_);
   const i64 tenth_before = (report.step - 1) * plain_lines / std::max<i64>(1, total_);
   // With a time limit it may be out before a tenth of the steps is made.
@@ -88,7 +88,7 @@ std::string Progress::line(const StepReport& report) const {
                           {report.validation ? numbers("validation %.4f", *report.validation) : "", 4},
                           {report.accuracy ? numbers("accuracy %5.1f %%", 100 * *report.accuracy) : "", 3},
                           {numbers("rate %.1e", report.rate), 1},
-                          {numbers("%.0f tokens/s", static_cast<double>(tokens_) / elapsed), 2},
+                          {numbers("%.0f ", static_cast<double>(items_) / elapsed) + unit_ + "/s", 2},
                           {report.step >= total_ ? "took " + duration(elapsed) : duration(left) + " left", 0}};
   for (int gone = 0;; ++gone) {
     std::erase_if(parts, [&](const Part& part) { return part.text.empty() || (gone > 0 && part.goes == gone); });

@@ -47,11 +47,11 @@ class LiveLine {
 /// The results of a training step.
 struct StepReport {
   i64 step = 0;                        ///< counted from 1
-  double loss = 0;                     ///< per target token
-  std::optional<double> accuracy{};    ///< share of target tokens predicted correctly, 0 to 1
+  double loss = 0;                     ///< per counted item, such as a target token
+  std::optional<double> accuracy{};    ///< share of these predicted correctly, 0 to 1
   double rate = 0;                     ///< learning rate
-  i64 tokens = 0;                      ///< tokens of this step
-  std::optional<double> validation{};  ///< the loss of the last evaluation, if there was one
+  i64 items = 0;                       ///< read in this step
+  std::optional<double> validation{};  ///< the score of the last evaluation, if there was one
 };
 
 /// The progress of a training run of `total` steps, of which `done_before` were made by an earlier run.
@@ -62,6 +62,8 @@ class Progress {
   void set_limit(double seconds) { limit_ = seconds; }
   /// The run is planned to take this many seconds, however many steps it has then; 0: no such plan.
   void set_plan(double seconds) { planned_ = seconds; }
+  /// What is counted, such as "images", instead of "tokens".
+  void set_unit(const std::string& unit) { unit_ = unit; }
   /// The run has this many steps in all.
   void set_total(i64 total) { total_ = total; }
   /// Call it after every step. In a file or pipe it prints a line after each tenth of the steps.
@@ -78,7 +80,8 @@ class Progress {
   bool plain_;
   size_t width_;
   i64 total_, done_before_;
-  i64 tokens_ = 0;
+  std::string unit_ = "tokens";
+  i64 items_ = 0;
   double start_, limit_ = 0, planned_ = 0;
   i64 tenths_of_time_ = 0;  // that had a line
 };

@@ -77,12 +77,12 @@ i64 TrainingRecipe::steps_before_cooldown() const {
   return steps - static_cast<i64>(std::lround(cooldown * static_cast<double>(steps)));
 }
 
-double TrainingRecipe::rate_of(i64 step, i64 d_model) const {
+double TrainingRecipe::rate_of(i64 step) const {
   const double fall = optim::linear_cooldown(step, steps, steps_before_cooldown());
   switch (schedule) {
     case Schedule::constant:
       return fall * (step < warmup ? rate * static_cast<double>(step) / static_cast<double>(warmup) : rate);
-    case Schedule::noam: return rate * optim::noam(step, d_model, warmup) * fall;
+    case Schedule::noam: return rate * optim::noam(step, width, warmup) * fall;
     case Schedule::inverse_sqrt: return fall * optim::inverse_sqrt(step, rate, warmup, first_rate);
     case Schedule::cosine: return fall * optim::warmup_cosine(step, rate, warmup, steps, last_rate);
   }

@@ -43,19 +43,20 @@ struct TrainingRecipe {
   i64 patience = 0;        ///< evaluations without a lowest loss after which the training ends; 0: all steps
   double minutes = 0;      ///< after which the training stops, as after Ctrl-C; 0: no limit
   i64 seed = 1;
+  i64 width = 0;  ///< d_model, which Noam's schedule needs; it follows from the model, and a task sets it
 
   /// The steps after which the cooldown begins.
   i64 steps_before_cooldown() const;
-  /// The learning rate of a step, counted from 1. Noam's schedule needs the model's width.
-  double rate_of(i64 step, i64 d_model) const;
+  /// The learning rate of a step, counted from 1.
+  double rate_of(i64 step) const;
   /// Errors: numbers with which no training is possible.
   void validate() const;
 };
 
 /// The names of the fields that its JSON has.
 std::vector<std::string> field_names(const TrainingRecipe& recipe);
-/// Every field except `seed` and `minutes` as JSON, and back. Errors: text that is not a JSON object, unknown fields,
-/// values of a wrong type, and those of `validate`.
+/// Every field except `seed`, `minutes` and `width` as JSON, and back. Errors: text that is not a JSON object, unknown
+/// fields, values of a wrong type, and those of `validate`.
 std::string to_json(const TrainingRecipe& recipe);
 TrainingRecipe training_recipe(const std::string& json);
 

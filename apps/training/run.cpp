@@ -23,10 +23,13 @@
 namespace orrery {
 namespace {
 
-std::string evaluation_line(const std::string& name, i64 step, double loss, bool best) {
+// "step 250: validation loss 1.8812, the lowest so far; accuracy 0.9100"
+std::string evaluation_line(i64 step, const std::vector<Score>& scores, bool best) {
   std::ostringstream line;
-  line << "step " << step << ": " << name << ' ' << std::fixed << std::setprecision(4) << loss
-       << (best ? ", the lowest so far" : "");
+  line << "step " << step << ": " << std::fixed << std::setprecision(4);
+  for (size_t i = 0; i < scores.size(); ++i)
+    line << (i == 0 ? "" : "; ") << scores[i].name << ' ' << scores[i].value
+         << (i == 0 && best ? scores[i].better == Better::lower ? ", the lowest so far" : ", the highest so far" : "");
   return line.str();
 }
 
@@ -111,6 +114,7 @@ class TrainingRun {
         settled_step_(trainer.steps_done()) {
     progress_.set_limit(60 * trainer.recipe().minutes);
     progress_.set_plan(hooks.planned_seconds);
+    progress_.set_unit(trainer.task().unit());
     log_.start(trainer, options_in(parts));
   }
 
@@ -127,25 +131,25 @@ class TrainingRun {
                       .loss = result.loss,
                       .accuracy = result.accuracy,
                       .rate = result.rate,
-                      .tokens = result.tokens,
+                      .items = result.items,
                       .validation = validation_});
     log_.step(trainer_.steps_done(), result);
   }
 
-  // Evaluates, prints and logs the loss and what the hook adds, and keeps the training's state.
+  // Evaluates, prints and logs the scores and what the hook adds, and keeps the training's state.
   void evaluate() {
     const i64 step = trainer_.steps_done();
-    const double loss = trainer_.evaluate();
+    const std::vector<Score> scores = trainer_.evaluate();
     const bool best = trainer_.best_step() == step;
-    progress_.note(evaluation_line(trainer_.task().evaluation_name(), step, loss, best));
-    log_.evaluation(step, loss, best);
+    progress_.note(evaluation_line(step, scores, best));
+    log_.evaluation(step, scores, best);
     const std::string more = hooks_.after_evaluation ? hooks_.after_evaluation() : "";
     if (!more.empty()) {
       progress_.note(more);
       log_.sample(step, more);
     }
-    validation_ = loss;
-    if (std::isfinite(loss))
+    validation_ = scores[0].value;
+    if (std::isfinite(*validation_))
       keep("the training continues");
     else
       settled_step_ = step;  // the last saved state is better, and the next step reports why
@@ -175,7 +179,7 @@ class TrainingRun {
   TrainingLog& log_;
   const RunHooks& hooks_;
   Progress progress_;
-  std::optional<double> validation_;  // the latest loss
+  std::optional<double> validation_;  // the latest score that judges
   i64 settled_step_;                  // at which there is nothing more to keep, as before the first step
 };
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "apps/program/interrupt.h"
-#include "apps/training/run_options.h"
+#include "apps/training/options.h"
 #include "apps/training/training_files.h"
 #include "apps/training/training_log.h"
 
@@ -51,12 +51,6 @@ std::exception_ptr failure_of(const std::function<void()>& steps);
 /// it is null, the failure of the first part that failed; if none failed, nothing. Prints the failures that it does not
 /// throw.
 void end_training(std::exception_ptr failure, const std::vector<std::function<void()>>& parts);
-
-/// A number by which the log judges a trained model, such as {"exact match", 0.99}.
-struct Score {
-  std::string name;
-  double value = 0;
-};
 
 /// A training before its first step, with all that a program adds to it.
 struct Training {

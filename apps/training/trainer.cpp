@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <new>
 
 #include "apps/program/stopwatch.h"
-#include "apps/training/training_step.h"
+#include "autograd/check/first_nan.h"
 #include "autograd/ops/arithmetic.h"
 #include "core/files/hash.h"
 #include "core/tensor_ops.h"
@@ -29,41 +30,81 @@ const Tensor& fitting(const TrainingState& state, const std::string& name, const
   return found->second;
 }
 
+// Which number was not finite and which operation caused it; "" if every number is finite. The step is run once more
+// only if one is not, so memory can run out only then.
+std::string cause_of(double loss, const Parameters& parameters, const std::function<Variable()>& loss_of) {
+  try {
+    check_finite(loss, parameters, loss_of);
+    return "";
+  } catch (const Error& error) { return error.what(); } catch (const std::bad_alloc&) {
+    return "there is not enough memory to run the step once more and name the operation";
+  }
+}
+
+// Whether a score is better than the best so far; the first one that is finite is.
+bool is_better(const Score& score, double best, bool is_first) {
+  if (is_first) return std::isfinite(score.value);
+  return score.better == Better::lower ? score.value < best : score.value > best;
+}
+
 }  // namespace
 
-void check_parameters(const TrainingState& state, const Parameters& parameters, const std::string& program) {
-  for (const NamedParameter& p : parameters) fitting(state, of_parameter + p.name, p.value.value(), program);
+void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
+               const std::function<Variable()>& loss_of) {
+  try {
+    check(std::isfinite(loss), step.program, "the loss is not finite");
+    // Without clipping the norm is still computed. No parameter changes unless it is finite.
+    optimizer.step(step.rate, step.clip > 0 ? step.clip : std::numeric_limits<double>::infinity());
+  } catch (const Error&) {
+    const std::string cause = cause_of(loss, optimizer.parameters(), loss_of);
+    optimizer.clear_gradients();
+    check(cause.empty(), step.program, "step ", step.number,
+          " was not made, because a number is not finite; a smaller --rate or a longer --warmup may help\n",
+          Lines{cause});
+    throw;  // some other error
+  }
 }
 
-Trainer::Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model)
+Trainer::Trainer(Task& task)
     : task_(task),
-      recipe_(recipe),
-      d_model_(d_model),
+      recipe_(task.recipe()),
       parameters_(task.module().parameters()),
-      optimizer_(make_optimizer(recipe, parameters_)) {
-  recipe.validate();
-  if (recipe.average > 0) average_ = copies();
+      optimizer_(make_optimizer(recipe_, parameters_)) {
+  recipe_.validate();
+  check(recipe_.schedule != Schedule::noam || recipe_.width > 0, task.program(),
+        "Noam's schedule needs the model's width in the recipe");
+  check(recipe_.micro_batches == 1 || !task.needs_whole_batch(), task.program(),
+        "the loss compares all items of a batch, so a step is one batch: --micro-batches must be 1, not ",
+        recipe_.micro_batches);
+  if (recipe_.average > 0) average_ = copies();
 }
 
-// Of the next step's micro-batches, those that have target tokens. Errors: the task drew another number of them; none
-// has a target token.
+// Of the next step's micro-batches, those that have something to count. Errors: the task drew another number of them;
+// none has.
 std::vector<Trainer::Part> Trainer::draw_step() {
-  const std::vector<i64> tokens = task_.draw(steps_done_ + 1, recipe_.micro_batches);
-  check(static_cast<i64>(tokens.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",
-        tokens.size(), " micro-batches instead of ", recipe_.micro_batches);
-  const double all = static_cast<double>(std::accumulate(tokens.begin(), tokens.end(), i64{0}));
-  check(all > 0, task_.program(), "step ", steps_done_ + 1, " has no target token");
+  const std::vector<Items> drawn = task_.draw(steps_done_ + 1, recipe_.micro_batches);
+  check(static_cast<i64>(drawn.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",
+        drawn.size(), " micro-batches instead of ", recipe_.micro_batches);
+  i64 counted = 0;
+  items_read_ = 0;
+  for (const Items& items : drawn) {
+    counted += items.counted;
+    items_read_ += items.read;
+  }
+  check(counted > 0, task_.program(), "step ", steps_done_ + 1, " has no ", task_.unit(), " to learn from");
   std::vector<Part> parts;
-  for (size_t i = 0; i < tokens.size(); ++i)
-    if (tokens[i] > 0) parts.push_back({static_cast<i64>(i), static_cast<double>(tokens[i]) / all});
+  for (size_t i = 0; i < drawn.size(); ++i)
+    if (drawn[i].counted > 0)
+      parts.push_back({static_cast<i64>(i), static_cast<double>(drawn[i].counted) / static_cast<double>(counted)});
   return parts;
 }
 
 // What a micro-batch adds to the step's loss: the same bits each time, even with dropout, since a Pass is a value.
-Variable Trainer::loss_of(const Part& part) {
+BatchLoss Trainer::loss_of(const Part& part) {
   nn::Pass pass = nn::Pass::training(static_cast<u64>(recipe_.seed), steps_done_ + 1, part.micro_batch);
-  const Variable loss = task_.loss(part.micro_batch, pass);
-  return part.share == 1 ? loss : scale(loss, part.share);
+  BatchLoss result = task_.loss(part.micro_batch, pass);
+  if (part.share != 1) result.loss = scale(result.loss, part.share);
+  return result;
 }
 
 // A step or an evaluation that fails, as when memory runs out, leaves nothing behind: no gradient, to which the next
@@ -89,21 +130,20 @@ StepResult Trainer::step() {
   return result;
 }
 
-// dL/dp of L = sum_i (tokens_i / tokens) L_i is the sum of what backward from each part adds.
+// dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part adds.
 StepResult Trainer::update() {
   const std::vector<Part> parts = draw_step();
-  StepResult result{.rate = recipe_.rate_of(steps_done_ + 1, d_model_), .tokens = task_.tokens_read()};
+  StepResult result{.rate = recipe_.rate_of(steps_done_ + 1), .items = items_read_};
   for (const Part& part : parts) {
-    const Variable loss = loss_of(part);
+    const auto [loss, accuracy] = loss_of(part);
     backward(loss);
     result.loss += loss.item();
-    if (const std::optional<double> accuracy = task_.accuracy())
-      result.accuracy = result.accuracy.value_or(0) + part.share * *accuracy;
+    if (accuracy) result.accuracy = result.accuracy.value_or(0) + part.share * *accuracy;
   }
   make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
             result.loss, *optimizer_, [&] {
-              Variable sum = loss_of(parts[0]);
-              for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]));
+              Variable sum = loss_of(parts[0]).loss;
+              for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]).loss);
               return sum;
             });
   return result;
@@ -127,9 +167,10 @@ bool Trainer::evaluation_is_due() const {
          (steps_done_ % recipe_.evaluate_every == 0 || steps_done_ == recipe_.steps);
 }
 
-double Trainer::evaluate() {
+std::vector<Score> Trainer::evaluate() {
   std::deque<Values> kept_before = kept_;  // the same tensors
-  double loss = 0;
+  std::vector<Score> scores;
+  bool best = false;
   try {
     whole_or_not_at_all([&] {
       if (recipe_.average_last > 0) {
@@ -137,20 +178,21 @@ double Trainer::evaluate() {
         if (static_cast<i64>(kept_.size()) > recipe_.average_last) kept_.pop_front();
       }
       with_judged([&] {
-        loss = task_.evaluate();
-        if (loss < best_loss_) best_ = copies(buffers());
+        scores = task_.evaluate();
+        best = is_better(scores.at(0), best_score_, best_step_ == 0);
+        if (best) best_ = copies(buffers());
       });
     });
   } catch (...) {
     kept_.swap(kept_before);
     throw;
   }
-  since_best_ = loss < best_loss_ ? 0 : since_best_ + 1;
-  if (loss < best_loss_) {
-    best_loss_ = loss;
+  since_best_ = best ? 0 : since_best_ + 1;
+  if (best) {
+    best_score_ = scores[0].value;
     best_step_ = steps_done_;
   }
-  return loss;
+  return scores;
 }
 
 bool Trainer::out_of_patience() const { return recipe_.patience > 0 && since_best_ >= recipe_.patience; }
@@ -241,13 +283,14 @@ double Trainer::seconds_of_step() {
   constexpr double long_enough = 10;
   const std::vector<Part> parts = draw_step();
   // The first pass also allocates memory and starts threads. If it takes long, that does not matter, and it is enough.
-  double seconds = seconds_of([&] { backward(loss_of(parts[0])); }) / parts[0].share;
+  double seconds = seconds_of([&] { backward(loss_of(parts[0]).loss); }) / parts[0].share;
   if (seconds < long_enough)
     seconds = seconds_of([&] {
-      for (const Part& part : parts) backward(loss_of(part));
+      for (const Part& part : parts) backward(loss_of(part).loss);
     });
   task_.go_to(positions);
-  return seconds + seconds_of_update();
+  const double mean = task_.mean_items_read(), of_mean_step = mean > 0 ? mean / static_cast<double>(items_read_) : 1;
+  return (seconds + seconds_of_update()) * of_mean_step;
 }
 
 // Seconds of the optimiser, with the gradients of a trial and a rate of 0. What it remembers is made anew, so this is
@@ -299,7 +342,7 @@ double Trainer::seconds_of_evaluation() {
 TrainingState Trainer::state() const {
   TrainingState state{.steps_done = steps_done_,
                       .best_step = best_step_,
-                      .best_loss = best_loss_,
+                      .best_score = best_score_,
                       .evaluations_since_best = since_best_,
                       .positions = task_.positions(),
                       .tensors = optimizer_->state()};
@@ -358,7 +401,7 @@ void Trainer::load_state(const TrainingState& state) {
   losses_.assign(all, all + state.steps_done);
   steps_done_ = state.steps_done;
   best_step_ = state.best_step;
-  best_loss_ = state.best_loss;
+  best_score_ = state.best_score;
   since_best_ = state.evaluations_since_best;
   if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_, buffers);
   if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(buffers); });

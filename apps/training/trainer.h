@@ -1,6 +1,6 @@
 // Chapter 9. The trainer: makes steps, evaluates, keeps the best and the average, and can be stopped and resumed.
 //
-//   Trainer trainer(task, recipe, d_model);
+//   Trainer trainer(task);  // as task.recipe() says
 //   while (!trainer.finished()) {
 //     trainer.step();
 //     if (trainer.evaluation_is_due()) trainer.evaluate();
@@ -19,7 +19,6 @@
 #include <memory>
 #include <optional>
 
-#include "apps/training/recipe.h"
 #include "apps/training/task.h"
 #include "core/files/safetensors.h"
 
@@ -27,17 +26,17 @@ namespace orrery {
 
 /// What one step did.
 struct StepResult {
-  double loss = 0;                   ///< per target token
-  std::optional<double> accuracy{};  ///< share of the target tokens that had the highest score
+  double loss = 0;                   ///< per counted item
+  std::optional<double> accuracy{};  ///< share of the counted items whose answer had the highest score
   double rate = 0;
-  i64 tokens = 0;  ///< read
+  i64 items = 0;  ///< read
 };
 
 /// Everything that the further steps of a training depend on, except recipe, model and data.
 struct TrainingState {
   i64 steps_done = 0;
-  i64 best_step = 0;  ///< the step of the lowest evaluation; 0 before the first
-  double best_loss = std::numeric_limits<double>::infinity();
+  i64 best_step = 0;  ///< the step of the best evaluation; 0 before the first
+  double best_score = std::numeric_limits<double>::infinity();
   i64 evaluations_since_best = 0;
   std::vector<u64> positions;  ///< of the task
   /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "buffer.NAME"; the
@@ -46,20 +45,32 @@ struct TrainingState {
   TensorMap tensors;
 };
 
-/// Error of `program`: a state without the values of one of these parameters.
-void check_parameters(const TrainingState& state, const Parameters& parameters, const std::string& program);
+/// A step of any training: calls optimizer.step(rate, clip), after the caller's backward from `loss`. The norm of the
+/// gradients, which clipping needs anyway, is finite only if every gradient is. Error of `program`: the loss or a
+/// gradient is not finite. Then no parameter changes, the gradients are discarded, and the message names the first such
+/// number of the pass, for which `loss_of` computes the loss once more, with the same bits, under an observer
+/// (autograd/check/first_nan.h). `orrery bench promises` measures what this costs.
+struct TrainingStep {
+  std::string program;  ///< "toy": errors begin with it
+  i64 number = 0;       ///< counted from 1
+  double rate = 0;      ///< the learning rate
+  double clip = 0;      ///< largest norm of the gradient; 0 does not clip
+};
+void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimizer,
+               const std::function<Variable()>& loss_of);
 
 class Trainer {
  public:
-  /// Noam's schedule needs the model's width. The task must outlive the trainer.
-  Trainer(Task& task, const TrainingRecipe& recipe, i64 d_model);
+  /// Trains as `task.recipe()` says. The task must outlive the trainer. Errors: those of `TrainingRecipe::validate`;
+  /// Noam's schedule without the model's width; micro-batches of a task whose loss needs the whole batch.
+  explicit Trainer(Task& task);
 
   /// One update. Error, before any parameter changes: the loss or a gradient is not finite; the message names the first
   /// operation with such a result. After this error, or if memory runs out, the trainer is as it was before the step,
   /// which can be tried again.
   StepResult step();
   i64 steps_done() const { return steps_done_; }
-  const Task& task() const { return task_; }
+  Task& task() const { return task_; }
   const TrainingRecipe& recipe() const { return recipe_; }
   i64 parameter_count() const;
   /// The losses of all steps.
@@ -77,12 +88,12 @@ class Trainer {
 
   /// Whether the last step is one after which the recipe evaluates.
   bool evaluation_is_due() const;
-  /// The validation loss of the judged parameters. The parameters with the lowest loss so far are kept. If this fails,
-  /// the trainer is as it was before.
-  double evaluate();
+  /// The scores of the judged parameters. The parameters with the best first score so far are kept. If this fails, the
+  /// trainer is as it was before.
+  std::vector<Score> evaluate();
   i64 best_step() const { return best_step_; }
-  double best_loss() const { return best_loss_; }
-  /// Whether as many evaluations as the recipe's patience have passed without a lowest loss.
+  double best_score() const { return best_score_; }
+  /// Whether as many evaluations as the recipe's patience have passed without a new best one.
   bool out_of_patience() const;
   /// Whether no step is left to make: all are made, or the recipe's patience has ended.
   bool finished() const { return steps_done_ >= recipe_.steps || out_of_patience(); }
@@ -98,7 +109,7 @@ class Trainer {
   /// ones.
   bool ended() const { return ended_; }
 
-  /// Seconds of one step, and of one evaluation, by a trial that changes nothing.
+  /// Seconds of one step of average size, and of one evaluation, by a trial that changes nothing.
   double seconds_of_step();
   double seconds_of_evaluation();
   /// Seconds of the steps and evaluations that are left.
@@ -122,14 +133,14 @@ class Trainer {
   using Values = std::vector<Tensor>;  // of each parameter; then perhaps of each buffer
   struct Part {
     i64 micro_batch = 0;
-    double share = 1;  // of the step's target tokens
+    double share = 1;  // of the step's counted items
   };
   template <class Attempt>
   auto whole_or_not_at_all(const Attempt& attempt);
   StepResult update();
   std::vector<Part> draw_step();
   double seconds_of_update();
-  Variable loss_of(const Part& part);
+  BatchLoss loss_of(const Part& part);
   using Buffers = std::vector<nn::Module::NamedBuffer>;
   Buffers buffers() const;
   Values judged_values() const;
@@ -142,13 +153,13 @@ class Trainer {
                    const Buffers& buffers = {}) const;
 
   Task& task_;
-  TrainingRecipe recipe_;
-  const i64 d_model_;
+  TrainingRecipe& recipe_;  // the task's
   Parameters parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   i64 steps_done_ = 0, best_step_ = 0, since_best_ = 0;
   bool ended_ = false;
-  double best_loss_ = std::numeric_limits<double>::infinity();
+  i64 items_read_ = 0;  // by the step that was drawn
+  double best_score_ = std::numeric_limits<double>::infinity();
   Values average_;           // the exponential mean; empty without one
   std::deque<Values> kept_;  // the parameters at the last evaluations, for their mean
   Values best_;              // the judged parameters at the best step

@@ -29,7 +29,7 @@ std::string standing_of(const TrainingState& state, i64 seed) {
       .add("kernel", blas_info().kernel)
       .add("steps_done", state.steps_done)
       .add("best_step", state.best_step)
-      .add("best_loss", state.best_step > 0 ? std::optional(state.best_loss) : std::nullopt)
+      .add("best_loss", state.best_step > 0 ? std::optional(state.best_score) : std::nullopt)
       .add("evaluations_since_best", state.evaluations_since_best)
       .add("positions", state.positions)
       .text();
@@ -50,7 +50,7 @@ void read_standing(const std::string& text, UnfinishedTraining& to) {
   read("kernel", to.kernel);
   read("steps_done", state.steps_done, 0, to.recipe.steps);
   read("best_step", state.best_step, 0, state.steps_done);
-  if (state.best_step > 0) read("best_loss", state.best_loss);
+  if (state.best_step > 0) read("best_loss", state.best_score);
   read("evaluations_since_best", state.evaluations_since_best, 0, state.steps_done);
   read("positions", state.positions, 0, any);
 }

@@ -109,7 +109,7 @@ void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
 void TrainingLog::step(i64 step, const StepResult& result) {
   if (!used()) return;
   const double now = clock_();
-  tokens_ += result.tokens;
+  items_ += result.items;
   step_seconds_ += now - step_begin_;
   left_out_ = {step, result, now - start_};
   if (step == 1 || left_out_->seconds - last_ >= 0.1) write_left_out();
@@ -120,20 +120,26 @@ void TrainingLog::write_left_out() {
   const auto& [step, result, seconds] = *left_out_;
   ObjectText line;
   line.add("step", step).add("loss", result.loss).add("rate", result.rate);
-  if (step_seconds_ > 0) line.add("tokens_per_s", std::llround(static_cast<double>(tokens_) / step_seconds_));
+  if (step_seconds_ > 0) line.add("tokens_per_s", std::llround(static_cast<double>(items_) / step_seconds_));
   line.add("seconds", rounded(seconds));
   write(line.text());
   last_ = seconds;
   step_seconds_ = 0;
-  tokens_ = 0;
+  items_ = 0;
   left_out_.reset();
 }
 
-void TrainingLog::evaluation(i64 step, double loss, bool best) {
+void TrainingLog::evaluation(i64 step, const std::vector<Score>& scores, bool best) {
   write_left_out();
   if (!used()) return;
   ObjectText line;
-  line.add("step", step).add("validation", loss).add("best", best).add("seconds", rounded(clock_() - start_));
+  line.add("step", step).add("validation", scores.at(0).value).add("best", best);
+  line.add("seconds", rounded(clock_() - start_));
+  if (scores.size() > 1) {
+    ObjectText others;
+    for (size_t i = 1; i < scores.size(); ++i) others.add(scores[i].name, scores[i].value);
+    line.add_json("scores", others.text());
+  }
   write(line.text());
 }
 

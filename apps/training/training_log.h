@@ -17,7 +17,7 @@ inline constexpr const char* log_in_folder = "log.jsonl";
 /// The log of a training: one JSON object a line, for `orrery report` and other programs that draw curves.
 ///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers": 4,...}}
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
-///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}
+///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}          the score that judges; others as "scores":{...}
 ///   {"step":250,"sample":"  3.1 bits per character ...\n  it writes: ..."}
 ///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
 ///   {"step":2000,"score":"validation loss","value":1.88}
@@ -45,7 +45,7 @@ class TrainingLog {
   void step(i64 step, const StepResult& result);
   /// Writes the latest step if it was left out for that reason.
   void write_left_out();
-  void evaluation(i64 step, double loss, bool best);
+  void evaluation(i64 step, const std::vector<Score>& scores, bool best);
   void sample(i64 step, const std::string& text);
   /// A number by which the trained model is judged, such as "exact match".
   void score(i64 step, const std::string& name, double value);
@@ -75,7 +75,7 @@ class TrainingLog {
   double last_ = 0;  // seconds of the last step that has a line
   // Of the steps since then.
   double step_seconds_ = 0;
-  i64 tokens_ = 0;
+  i64 items_ = 0;
 };
 
 }  // namespace orrery

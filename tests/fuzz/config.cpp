@@ -8,11 +8,10 @@
 
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"
-#include "apps/tasks/lm/training.h"
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/task.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
-#include "apps/tasks/translate/task.h"
+#include "apps/training/recipe.h"
 #include "core/files/json.h"
 #include "core/files/safetensors.h"
 #include "core/files/shards.h"
@@ -53,7 +52,8 @@ void read_options(const std::string& path) {
   double number = 1;
   std::string config, text = "a", choice = "b";
   std::vector<std::string> files;
-  add_config(app, config);
+  std::vector<CLI::Option*> for_models;
+  add_config(app, config, for_models);
   add_choice(app, "--choice", choice, {"a", "b"}, "");
   add_whole_number(app, "--whole", whole, 0, 9, "");
   add_number(app, "--number", number, 0, 1, "");
@@ -61,6 +61,7 @@ void read_options(const std::string& path) {
   add_flag(app, "--flag", flag, "");
   add_switch(app, "on", on, "");
   add_files(app, "FILES", files, "");
+  for_models = options_of(app);
   add_file(app, "--save", text, "");
   try {
     app.parse(std::vector<std::string>{path, "--config"});  // CLI11 takes them in reverse
@@ -118,19 +119,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 6: there_and_back(text, [](const std::string& t) { return training_recipe(t); }); break;
     case 7: there_and_back(text, [](const std::string& t) { return toy_task(t); }); break;
-    case 8: {
-      const auto [recipe, translation] = input.halves();
-      accepted([&, &json = recipe] {
-        LmRecipe lm;
-        read_json(json, lm);
-        toy_recipe(json, TrainingRecipe());
-      });
-      accepted([&, &json = translation] {
-        translate::TranslationRecipe recipe_of_translation;
-        translate::read_json(json, recipe_of_translation);
-      });
-      break;
-    }
     default: set_contents(option_file(), text); accepted([&] { read_options(option_file()); });
   }
   return 0;

@@ -7,9 +7,9 @@ foreach(folder data program show/attention tasks/lm tasks/toy tasks/translate ta
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/${folder}/*.cpp)
   list(APPEND fuzzed_sources ${sources})
 endforeach()
-set(commands lm/export lm/lm lm/minutes lm/saved toy/attention_map toy/loss_curve toy/saved toy/toy training/outputs
-    training/run rivals/samples translate/bootstrap translate/score translate/translate program/openblas_start [a-z_]+_command
-    [a-z_]+_options)
+set(commands lm/export lm/lm lm/minutes lm/saved lm/train toy/attention_map toy/loss_curve toy/saved toy/toy
+    training/deadline training/options training/program training/run rivals/samples translate/bootstrap
+    translate/score translate/train translate/translate program/openblas_start [a-z_]+_command)
 list(JOIN commands | commands)
 list(FILTER fuzzed_sources EXCLUDE REGEX "/(${commands})[.]cpp$")
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/autograd/check/gradcheck*.cpp)

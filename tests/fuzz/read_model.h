@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "apps/tasks/lm/checkpoint.h"
-#include "apps/tasks/toy/training.h"
 #include "apps/tasks/translate/saved.h"
 #include "apps/training/training_files.h"
 #include "nn/files/files.h"
@@ -13,14 +11,10 @@
 
 namespace orrery::fuzz {
 
-/// An unfinished training of `program` beside `model`, read as far as --resume reads it before its first step.
+/// An unfinished training of `program` beside `model`, read as far as --resume reads any.
 inline void read_training(const std::string& program, const std::string& model) {
   const TrainingFiles training(program, model);
   const UnfinishedTraining unfinished = read_unfinished(program, training);
-  if (program == "toy")
-    nn::check_size(toy_recipe(entry_of(unfinished, program, "toy"), unfinished.recipe).config(), unfinished.path);
-  if (program == "lm") origin_of(unfinished);
-  if (program == "translate") translate::origin_of(unfinished);
   // The tests' smallest training stands for all: a trainer of its recipe takes the state over.
   if (program == "line") small::LineTraining(unfinished.recipe).trainer.load_state(unfinished.state);
 }

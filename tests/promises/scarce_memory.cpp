@@ -20,6 +20,7 @@
 #include "apps/training/training_log.h"
 #include "autograd/check/scheduling.h"
 #include "core/files/json.h"
+#include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/support.h"
@@ -59,10 +60,10 @@ Training toy() {
   recipe.batch = 3;
   auto task = std::make_unique<ToyTrainingTask>(recipe);
   auto& model = task->model;
-  auto trainer = std::make_unique<Trainer>(*task, recipe, recipe.model.layer.d_model);
+  auto trainer = std::make_unique<Trainer>(*task);
   const ToyTask sort = recipe.task;
   return {std::move(task), std::move(trainer),
-          [&model, sort](const std::string& path) { save_toy(model, sort, path, "{}"); }};
+          [&model, sort](const std::string& path) { nn::save(model, path, metadata_of(model, sort)); }};
 }
 
 // Its text has so few blocks that an epoch ends within a step.
@@ -81,7 +82,7 @@ Training lm() {
   for (int i = 0; i < 80; ++i) text += static_cast<char>('a' + i * i % 7);
   auto task = std::make_unique<LmTask>(recipe, text_data(text, recipe.model.max_len));
   auto& model = task->model;
-  auto trainer = std::make_unique<Trainer>(*task, recipe, recipe.model.layer.d_model);
+  auto trainer = std::make_unique<Trainer>(*task);
   return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save_gpt(model, path); }};
 }
 
@@ -93,7 +94,7 @@ Training translator() {
   const auto data = std::make_shared<const translate::TranslationData>(small::animal_data(recipe));
   auto task = std::make_unique<translate::TranslationTask>(recipe, *data);
   auto& model = task->model();
-  auto trainer = std::make_unique<Trainer>(*task, task->recipe(), model.d_model());
+  auto trainer = std::make_unique<Trainer>(*task);
   return {std::move(task), std::move(trainer),
           [&model, data](const std::string& path) { save_translator(model, data->vocabulary, path); }};
 }
@@ -288,7 +289,7 @@ void fail_logs(const std::string& name, Training& t, const std::string& folder, 
           log.begin_step();
           log.step(1, step);
           log.plan(*t.trainer, R"({"batch":4})");
-          log.evaluation(1, 0.5, true);
+          log.evaluation(1, {{"validation loss", 0.5}}, true);
           log.sample(1, "caf\xe9");  // not UTF-8
           log.score(1, "exact match", 0.5);
           log.end();
@@ -336,10 +337,10 @@ void run(const std::string& name, const std::function<Training()>& make, i64 str
   for (int i = 0; i < 2; ++i) t.trainer->step();
   const Training calm = make();
   while (calm.trainer->steps_done() < evaluated) calm.trainer->step();
-  const double first = calm.trainer->evaluate(), second = calm.trainer->evaluate();
+  const double first = calm.trainer->evaluate()[0].value, second = calm.trainer->evaluate()[0].value;
   while (calm.trainer->steps_done() < t.trainer->steps_done()) calm.trainer->step();
   expect(t.trainer->hash() == calm.trainer->hash(), name + ": the training went on with other bits");
-  expect(t.trainer->best_loss() == std::min(first, second), name + ": an evaluation gave another loss");
+  expect(t.trainer->best_score() == std::min(first, second), name + ": an evaluation gave another loss");
 }
 
 int run_all(const std::string& name, const std::function<Training()>& make) {

@@ -36,13 +36,13 @@ int main(int argc, char** argv) {
   const TranslationRecipe recipe = small_recipe();
   const TranslationData data = translation_data(files, recipe);
   TranslationTask task(recipe, data);
-  Trainer trainer(task, task.recipe(), task.model().d_model());
+  Trainer trainer(task);
   std::cout << data.training.size() << " pairs to train on, " << data.validation.size() << " to validate with\n"
             << std::fixed << std::setprecision(2);
   while (!trainer.finished()) {
     trainer.step();
     if (trainer.evaluation_is_due())
-      std::cout << "step " << trainer.steps_done() << "  validation loss " << trainer.evaluate() << '\n';
+      std::cout << "step " << trainer.steps_done() << "  validation loss " << trainer.evaluate()[0].value << '\n';
   }
   trainer.end_with_best();
   i64 right = 0;

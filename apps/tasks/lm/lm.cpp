@@ -8,9 +8,10 @@
 #include "apps/program/command.h"
 #include "apps/tasks/lm/export.h"
 #include "apps/tasks/lm/saved.h"
-#include "apps/tasks/lm/train_command.h"
 
 namespace orrery {
+
+void add_lm_train(CLI::App& lm, int& exit_code);  // train.cpp
 
 void add_lm(CLI::App& program, int& exit_code) {
   CLI::App& lm =

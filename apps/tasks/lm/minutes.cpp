@@ -21,7 +21,6 @@ struct Plan {
 constexpr std::array<Plan, 3> plans{{{0, 4, 4, 128, 64, 24, 0.008, 0.1},
                                      {1e13, 4, 4, 256, 64, 24, 0.006, 0.2},
                                      {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
-constexpr double cooldown = 0.6;  // the part of the time in which the rate falls
 // How often a text may be read without dropout. On tinyshakespeare, dropout harmed where the text was read 4 times, and
 // helped where it was read 14 times.
 constexpr double most_times_without_dropout = 6;
@@ -41,7 +40,7 @@ LmRecipe recipe_of(const Plan& plan, LmRecipe recipe) {
   recipe.optimizer = OptimizerKind::muon;
   recipe.schedule = Schedule::constant;
   recipe.rate = plan.rate;
-  recipe.cooldown = cooldown;
+  recipe.cooldown = Deadline::cooldown;
   recipe.warmup = 0;
   recipe.average = 0;
   recipe.weight_decay = 0.1;
@@ -95,8 +94,7 @@ std::string Choice::text() const {
 
 double measured_step(const LmRecipe& recipe, const TextData& data) {
   LmTask task(recipe, data);
-  Trainer trainer(task, recipe, recipe.model.layer.d_model);
-  return trainer.seconds_of_step();
+  return Trainer(task).seconds_of_step();
 }
 
 Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, const StepSeconds& once,
@@ -130,42 +128,6 @@ Choice choose_for(double seconds, const TextData& data, const LmRecipe& recipe, 
   chosen.evaluate_every = chosen.steps / evaluations;
   chosen.estimate_batches = batches;
   return choice;
-}
-
-// Seconds for which the machine slept during the step that ends now: all but the usual time, if it took far longer than
-// other steps, and too large a part of the whole time to be an evaluation.
-double Deadline::slept_until(double now) {
-  constexpr double far_longer = 10, large_part = 0.05;
-  const double took = now - last_, usual = steps_awake_ > 0 ? awake_ / static_cast<double>(steps_awake_) : took;
-  last_ = now;
-  if (took > far_longer * usual && took > large_part * (end_ - begin_)) return took - usual;
-  awake_ += took;
-  ++steps_awake_;
-  return 0;
-}
-
-bool Deadline::settles(Trainer& trainer) {
-  const i64 done = trainer.steps_done();
-  const double now = clock_(), slept = slept_until(now);
-  if (settled_ && slept > 0) slept_in_fall_ = true;
-  if (settled_) return false;
-  slept_ += slept;
-  const double flat = (1 - cooldown) * (end_ - begin_);
-  if (now < begin_ + flat / 2) {
-    halfway_ = now;
-    halfway_done_ = done;
-    slept_ = 0;
-  }
-  if (now < begin_ + flat) {
-    // The machine is faster than expected.
-    if (done == trainer.recipe().steps_before_cooldown()) trainer.plan(2 * trainer.recipe().steps, cooldown);
-    return false;
-  }
-  settled_ = true;
-  const double speed = static_cast<double>(done - halfway_done_) / (now - halfway_ - slept_);
-  const i64 left = std::max<i64>(1, std::llround(speed * (end_ - now)));
-  trainer.plan(done + left, static_cast<double>(left) / static_cast<double>(done + left));
-  return true;
 }
 
 }  // namespace orrery

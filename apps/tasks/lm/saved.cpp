@@ -15,8 +15,10 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/lm/checkpoint.h"
+#include "apps/tasks/lm/training.h"
+#include "apps/training/training_files.h"
 #include "core/machine/parallel.h"
+#include "nn/files/gpt_files.h"
 #include "nn/generate/decoding.h"
 
 namespace orrery {
@@ -132,6 +134,23 @@ void add_source(CLI::App& command, LmSource& source) {
 }
 
 }  // namespace
+
+LmModel load_lm(const LmSource& source) {
+  const auto& [path, heads, characters] = source;
+  const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished("lm", path, metadata);
+  const bool has_tokens = Tokenizer::is_in(metadata);
+  check(has_tokens || !characters.empty(), "lm", path,
+        " was not saved by orrery lm (it does not say what its tokens are). If they are characters, as in nanoGPT's "
+        "shakespeare_char, --characters TEXT names the text; GPT-2's own are not known here");
+  check(!has_tokens || characters.empty(), "lm", path, " says what its tokens are: leave --characters out");
+  const Tokenizer tokenizer = has_tokens ? within("load " + path, [&] { return Tokenizer::of_metadata(metadata); })
+                                         : Tokenizer(Alphabet(read_text(characters)));
+  LmModel saved{tokenizer, nn::load_gpt(path, heads)};
+  check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
+        saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());
+  return saved;
+}
 
 void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads) {
   require(take_folders(

@@ -10,13 +10,29 @@
 
 #include <string>
 
-#include "core/dtype.h"
+#include "apps/data/tokenizer.h"
+#include "nn/models/gpt.h"
 
 namespace CLI {
 class App;
 }  // namespace CLI
 
 namespace orrery {
+
+/// A saved model and its tokens.
+struct LmModel {
+  Tokenizer tokenizer;
+  nn::Gpt model;
+};
+/// A model to read, and what its file may not say if another program wrote it.
+struct LmSource {
+  std::string path;
+  i64 heads = 0;           ///< 0: what the file says
+  std::string characters;  ///< the name of a text whose characters are the tokens; "": what the file says
+};
+/// Reads a model. Errors: those of `nn::load_gpt`; tokens that neither the file nor `characters` says, or both; as many
+/// tokens as the model does not have.
+LmModel load_lm(const LmSource& source);
 
 /// --load and --heads, which find a GPT. Heads are 0 if the option is not given.
 void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads);

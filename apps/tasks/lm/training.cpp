@@ -28,6 +28,7 @@ LmRecipe LmRecipe::resolved() const {
   LmRecipe result = *this;
   const i64 least = schedule == Schedule::noam || schedule == Schedule::inverse_sqrt ? 1 : 0;
   if (warmup == automatic) result.warmup = std::clamp<i64>(steps / 20, least, 100);
+  result.width = model.layer.d_model;
   return result;
 }
 
@@ -36,22 +37,6 @@ void LmRecipe::validate() const {
   resolved().TrainingRecipe::validate();
   check_positive("lm recipe", "batch", batch);
   check_positive("lm recipe", "estimate_batches", estimate_batches);
-}
-
-std::string to_json(const LmRecipe& recipe) {
-  return Json{
-      {"batch", recipe.batch}, {"replacement", recipe.replacement}, {"estimate_batches", recipe.estimate_batches}}
-      .dump();
-}
-
-void read_json(const std::string& text, LmRecipe& recipe) {
-  const Json json = parse_json_object(text, "lm recipe");
-  nn::config_json::Reader read("lm recipe", json, nn::config_json::Fields::all);
-  read("batch", recipe.batch);
-  read("replacement", recipe.replacement);
-  read("estimate_batches", recipe.estimate_batches);
-  read.check_all_known();
-  recipe.validate();
 }
 
 double loss_over(const nn::Gpt& model, const Text& text, i64 stride, const std::function<void(i64 counted)>& progress) {
@@ -99,7 +84,7 @@ nn::Gpt new_model(const LmRecipe& recipe, const TextData& data) {
 
 LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
     : model(new_model(recipe, data)),
-      recipe_(recipe),
+      recipe_(recipe.resolved()),
       data_(data),
       validation_length_(length_of(data.validation, data.tokenizer)),
       blocks_(random_numbers(recipe.seed, Purpose::training)),
@@ -111,20 +96,19 @@ TextBatch LmTask::next_batch(i64 number) {
                              : shuffled_.batch(number * recipe_.batch, recipe_.batch);
 }
 
-std::vector<i64> LmTask::draw(i64 step, i64 micro_batches) {
+std::vector<Items> LmTask::draw(i64 step, i64 micro_batches) {
   batches_.clear();
-  std::vector<i64> tokens;
+  std::vector<Items> items;
   for (i64 i = 0; i < micro_batches; ++i) {
     batches_.push_back(next_batch((step - 1) * micro_batches + i));
-    tokens.push_back(batches_.back().ids.count());
+    items.push_back({batches_.back().ids.count()});
   }
-  tokens_read_ = recipe_.batch * recipe_.model.max_len * micro_batches;
-  return tokens;
+  return items;
 }
 
-Variable LmTask::loss(i64 micro_batch, nn::Pass& pass) {
+BatchLoss LmTask::loss(i64 micro_batch, nn::Pass& pass) {
   const TextBatch& batch = batches_[static_cast<size_t>(micro_batch)];
-  return model.loss(batch.ids, batch.labels, pass);
+  return {model.loss(batch.ids, batch.labels, pass)};
 }
 
 double LmTask::estimate_batch() {
@@ -134,10 +118,11 @@ double LmTask::estimate_batch() {
   return model.loss(batch.ids, batch.labels, pass).item();
 }
 
-double LmTask::evaluate() {
+std::vector<Score> LmTask::evaluate() {
   double total = 0;
   for (i64 i = 0; i < recipe_.estimate_batches; ++i) total += estimate_batch();
-  return last_estimate_ = total / static_cast<double>(recipe_.estimate_batches);
+  last_estimate_ = total / static_cast<double>(recipe_.estimate_batches);
+  return {{"validation estimate", last_estimate_}};
 }
 
 double LmTask::seconds_of_evaluation() {

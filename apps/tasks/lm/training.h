@@ -33,17 +33,12 @@ struct LmRecipe : TrainingRecipe {
   i64 estimate_batches = 20;
 
   LmRecipe();
-  /// The same recipe with the warm-up that `automatic` stands for: a twentieth of all steps, at most 100, and at least
-  /// one step where the schedule needs it.
+  /// The same recipe with the model's width and the warm-up that `automatic` stands for: a twentieth of all steps, at
+  /// most 100, and at least one step where the schedule needs it.
   LmRecipe resolved() const;
   /// Errors: numbers with which no training is possible. The model is not checked here.
   void validate() const;
 };
-
-/// The fields of LmRecipe alone, without the model, as JSON, and back into `recipe`. Errors: a field that is missing or
-/// unknown, a value of a wrong type, and those of `validate`.
-std::string to_json(const LmRecipe& recipe);
-void read_json(const std::string& json, LmRecipe& recipe);
 
 /// The mean loss of `model` over a text. Every token except the first counts once. The model reads the text in blocks
 /// of at most its length, each `stride` tokens after the one before. Of each block only the last `stride` tokens count,
@@ -63,13 +58,12 @@ class LmTask final : public Task {
 
   std::string program() const override { return "lm"; }
   nn::Module& module() override { return model; }
-  std::vector<i64> draw(i64 step, i64 micro_batches) override;
-  i64 tokens_read() const override { return tokens_read_; }
-  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  LmRecipe& recipe() override { return recipe_; }
+  std::vector<Items> draw(i64 step, i64 micro_batches) override;
+  BatchLoss loss(i64 micro_batch, nn::Pass& pass) override;
   double loss_of_guessing() const override { return std::log(model.config.vocab_size); }
-  double evaluate() override;
+  std::vector<Score> evaluate() override;
   double seconds_of_evaluation() override;
-  std::string evaluation_name() const override { return "validation estimate"; }
   std::vector<u64> positions() const override { return {blocks_.position(), judged_.position()}; }
   void go_to(const std::vector<u64>& positions) override;
 
@@ -96,7 +90,6 @@ class LmTask final : public Task {
   Rng blocks_, judged_;
   ShuffledBlocks shuffled_;
   std::vector<TextBatch> batches_;  // of the step that was drawn
-  i64 tokens_read_ = 0;
 };
 
 /// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the

@@ -7,7 +7,6 @@
 #include <iostream>
 
 #include "apps/program/exit_code.h"
-#include "apps/program/option_file.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/training/training_files.h"
 #include "nn/files/files.h"
@@ -53,11 +52,8 @@ bool answer_line(const SavedToy& saved, const std::string& line, i64 number) {
 
 }  // namespace
 
-void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options) {
-  nn::save(model, path,
-           {{std::string(nn::config_key), nn::to_json(model.config)},
-            {std::string(task_key), to_json(task)},
-            {options_key, options}});
+Metadata metadata_of(const nn::Transformer& model, const ToyTask& task) {
+  return {{std::string(nn::config_key), nn::to_json(model.config)}, {std::string(task_key), to_json(task)}};
 }
 
 int answer_lines(const std::string& path) {

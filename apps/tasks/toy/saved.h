@@ -7,13 +7,13 @@
 #include <string>
 
 #include "apps/tasks/toy/task.h"
+#include "core/files/safetensors.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
 
-/// Writes the model with its configuration, its task, and the options of its training as JSON. The file is all that is
-/// needed to rebuild the model, and with --config to train it again. Errors: those of `nn::save`.
-void save_toy(nn::Transformer& model, const ToyTask& task, const std::string& path, const std::string& options);
+/// What a saved model says about itself: its configuration and its task. The file is all that is needed to rebuild it.
+Metadata metadata_of(const nn::Transformer& model, const ToyTask& task);
 
 /// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
 /// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a

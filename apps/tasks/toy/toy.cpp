@@ -9,33 +9,19 @@
 #include <iostream>
 
 #include "apps/program/command.h"
-#include "apps/program/interrupt.h"
-#include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/program/stopwatch.h"
 #include "apps/tasks/toy/attention_map.h"
 #include "apps/tasks/toy/loss_curve.h"
 #include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/training/memory.h"
-#include "apps/training/outputs.h"
-#include "apps/training/recipe_options.h"
-#include "apps/training/run.h"
-#include "apps/training/run_options.h"
+#include "apps/training/program.h"
 #include "nn/files/files.h"
 
 namespace orrery {
 namespace {
 
 constexpr i64 exam_size = 1000, answers_shown = 5;
-const std::string toy_key = "toy";  // in the metadata of FILE.resume
-
-struct ToyOptions {
-  ToyRecipe recipe;
-  RunOptions run;
-  std::string preset = "small", load, attention, every_head, losses;
-  double require = 0;
-};
 
 // Some answers, right or wrong.
 void print_answers(const ToyTask& task, const ToyExam& exam) {
@@ -67,118 +53,109 @@ void print_counting(const nn::Transformer& model, const ToyTask& task) {
             << '\n';
 }
 
-// The results of an examination: how many answers are right, and what --attention and --every-head write.
-struct ToyOutcome {
-  i64 right = 0;
-  std::string attention, every_head;
+// `orrery toy`, and all that its options say.
+class ToyProgram final : public TrainingProgram {
+ public:
+  std::string program() const override { return "toy"; }
+  ToyRecipe& recipe() override { return recipe_; }
+
+  void add_options(CLI::App& command) override;
+  void add_other_options(CLI::App& command, const RunOptionHandles& handles) override;
+  std::optional<int> instead() override { return load_.empty() ? std::nullopt : std::optional(answer_lines(load_)); }
+  void settle() override;
+  std::vector<NamedFile> figures() const override {
+    return {{"--attention", attention_}, {"--every-head", every_head_}, {"--losses", losses_}};
+  }
+  void read(const UnfinishedTraining* unfinished) override {
+    if (unfinished) nn::check_size(recipe_.config(), unfinished->path);
+  }
+  Task& build() override;
+
+  Metadata of_model() const override { return metadata_of(task_->model, recipe_.task); }
+  void after_step(const StepResult& step) override {
+    if (!losses_.empty()) steps_.push_back(step);
+  }
+  double seconds_afterwards(double) override;
+  Score report(Trainer& trainer) override;
+  void write_figures() override;
+  void end() override {
+    check(static_cast<double>(right_) >= require_ * exam_size, "toy", "fewer answers are correct than --require ",
+          require_, " demands");
+  }
+
+ private:
+  void add_task_options(CLI::App& command);
+  void add_model_options(CLI::App& command);
+
+  ToyRecipe recipe_;
+  std::string preset_ = "small", load_, attention_, every_head_, losses_;
+  double require_ = 0;
+  std::optional<ToyTrainingTask> task_;
+  std::vector<StepResult> steps_;                   // for --losses
+  i64 right_ = 0;                                   // of the answers in the exam
+  std::string shown_attention_, shown_every_head_;  // "" if the model was not examined to the end
 };
 
+Task& ToyProgram::build() {
+  const nn::TransformerConfig model = recipe_.config();
+  check_memory("toy", {.parameters = model.parameter_count(),
+                       .copies = 1 + numbers_for_each_parameter(recipe_),
+                       .kept = kept_numbers(model, recipe_.batch, recipe_.task.source_length(),
+                                            recipe_.task.target_length() - 1, LossHead::composed)});
+  return task_.emplace(recipe_);
+}
+
+// A part of the exam is tried.
+double ToyProgram::seconds_afterwards(double) {
+  constexpr i64 tried = 50;
+  return seconds_of([&] { examine(task_->model, recipe_.task, tried, recipe_.seed); }) * exam_size / tried;
+}
+
 // Examines the best model, or the last one where the training has no evaluations, on sequences it has never seen.
-ToyOutcome report(ToyTraining& training, const ToyOptions& options, const Stopwatch& watch) {
-  const ToyRecipe& recipe = options.recipe;
-  const nn::Transformer& model = training.task.model;
+Score ToyProgram::report(Trainer& trainer) {
+  const nn::Transformer& model = task_->model;
   const double trained = watch.seconds();
-  const std::string hash = training.trainer.hash();
-  training.trainer.end_with_best();
+  const std::string hash = trainer.hash();
+  trainer.end_with_best();
   const auto print_hash = [&] {
-    if (options.run.hash) std::cout << "hash " << hash << '\n';
+    if (run.hash) std::cout << "hash " << hash << '\n';
   };
   ToyExam exam;
   try {
-    exam = examine(model, recipe.task, exam_size, recipe.seed);
+    exam = examine(model, recipe_.task, exam_size, recipe_.seed);
   } catch (const Error& error) {  // the training diverged, and the model has no finite scores
     print_hash();
     std::cout << "it cannot answer: " << error.what() << std::endl;
     throw;
   }
   const double decoded = watch.seconds() - trained;
-  print_answers(recipe.task, exam);
-  if (recipe.task.begin_is_symbol) print_counting(model, recipe.task);
-  std::string attention = show_sharpest_head(model, recipe.task, exam);
-  if (is_page(options.attention))
-    attention = attention_page(model, recipe.task, {exam.sources.begin(), exam.sources.begin() + answers_shown}).html();
+  right_ = exam.right;
+  print_answers(recipe_.task, exam);
+  if (recipe_.task.begin_is_symbol) print_counting(model, recipe_.task);
+  shown_attention_ = show_sharpest_head(model, recipe_.task, exam);
+  if (is_page(attention_))
+    shown_attention_ =
+        attention_page(model, recipe_.task, {exam.sources.begin(), exam.sources.begin() + answers_shown}).html();
   print_hash();
-  std::cout << "exact match " << exam.right << '/' << exam_size << ", trained in " << std::fixed << std::setprecision(1)
+  std::cout << "exact match " << right_ << '/' << exam_size << ", trained in " << std::fixed << std::setprecision(1)
             << trained << " s, decoded in " << decoded << " s" << std::endl;
-  if (options.every_head.empty()) return {exam.right, attention, ""};
-  return {exam.right, attention, to_json(every_head(model, recipe.task, exam.sources[0]))};
+  if (!every_head_.empty()) shown_every_head_ = to_json(every_head(model, recipe_.task, exam.sources[0]));
+  return {"exact match", static_cast<double>(right_) / exam_size, Better::higher};
 }
 
-// The weights in `outcome` are "" if the model was not examined to the end.
-void save_figures(const ToyOptions& options, const std::vector<StepResult>& steps, const ToyOutcome& outcome) {
+void ToyProgram::write_figures() {
   const auto save = [](const std::string& path, const std::string& data) {
     if (!path.empty() && !data.empty()) write_text(path, data);
   };
-  save(options.losses, to_json(loss_curve(options.recipe, steps)));
-  save(options.attention, outcome.attention);
-  save(options.every_head, outcome.every_head);
-}
-
-// Errors, before any work: too little memory or disk space for the training.
-void check_size(const ToyRecipe& recipe, const TrainingFiles& files) {
-  const nn::TransformerConfig model = recipe.config();
-  check_memory("toy", {.parameters = model.parameter_count(),
-                       .copies = 1 + numbers_for_each_parameter(recipe),
-                       .kept = kept_numbers(model, recipe.batch, recipe.task.source_length(),
-                                            recipe.task.target_length() - 1, LossHead::composed)});
-  files.check_room(recipe, model.parameter_count());
-}
-
-// Trains with the options `chosen`, which saved models keep, from `state` or from the beginning.
-int train(const ToyOptions& options, const std::string& chosen, const TrainingState* state, TrainingFiles& files) {
-  const Stopwatch watch;
-  ToyRecipe recipe = options.recipe;
-  recipe.minutes = options.run.time_limit;
-  check_size(recipe, files);
-  const Interrupt interrupt;
-  ToyTraining training(recipe);
-  Trainer& trainer = training.trainer;
-  if (state) trainer.load_state(*state);
-  const SavedParts parts{
-      .save_model = [&](const std::string& path) { save_toy(training.task.model, recipe.task, path, chosen); },
-      .origin = {{toy_key, to_json(recipe)}, {options_key, chosen}},
-      .model_bytes = nn::saved_bytes(training.task.model)};
-  std::vector<StepResult> steps;
-  ToyOutcome outcome;
-  const auto remember = [&](const StepResult& step) {
-    if (!options.losses.empty()) steps.push_back(step);
-  };
-  const auto report_score = [&] {
-    outcome = report(training, options, watch);
-    return Score{"exact match", static_cast<double>(outcome.right) / exam_size};
-  };
-  const int exit_code = run_training({.command = "orrery toy",
-                                      .trainer = trainer,
-                                      .files = files,
-                                      .parts = parts,
-                                      .options = options.run,
-                                      .interrupt = interrupt,
-                                      .expected_seconds = training.expected_seconds(exam_size),
-                                      .hooks = {.after_step = remember},
-                                      .report = report_score,
-                                      .write_figures = [&] { save_figures(options, steps, outcome); }});
-  if (exit_code != done) return exit_code;
-  if (static_cast<double>(outcome.right) < options.require * exam_size)
-    fail("toy", "fewer answers are correct than --require ", options.require, " demands");
-  return done;
-}
-
-// Wrong usage: more weights than a picture or a page holds, as all heads have for long sequences.
-void check_attention(const ToyOptions& options) {
-  const ToyRecipe& recipe = options.recipe;
-  const i64 weights = attention_weights(recipe.model, recipe.task.source_length(), recipe.task.target_length() - 1);
-  const auto check_room = [&](const std::string& option, i64 most) {
-    if (weights > most)
-      usage_error(option, "takes at most " + std::to_string(most) + " weights, not the " + std::to_string(weights) +
-                              " of these layers, heads and lengths");
-  };
-  if (!options.every_head.empty()) check_room("--every-head", most_head_weights);
-  if (is_page(options.attention)) check_room("--attention", AttentionPage::most_weights);
+  save(losses_, to_json(loss_curve(recipe_, steps_)));
+  save(attention_, shown_attention_);
+  save(every_head_, shown_every_head_);
 }
 
 // Checks options against each other, before the training starts.
-void check_options(const ToyRecipe& recipe) {
-  const ToyTask& task = recipe.task;
+void ToyProgram::settle() {
+  const ToyTask& task = recipe_.task;
+  const nn::LayerOptions& layer = recipe_.model.layer;
   if (task.min_length > task.max_length) {
     usage_error("--min-length",
                 std::to_string(task.min_length) + " is above --max-length, " + std::to_string(task.max_length));
@@ -189,54 +166,28 @@ void check_options(const ToyRecipe& recipe) {
   }
   if (task.begin_is_symbol && task.name == "reverse")
     usage_error("--task", "reverse is not for --preset annotated, whose answers begin with symbol 1");
-  if (recipe.model.layer.d_model % recipe.model.layer.num_heads != 0) {
-    usage_error("--heads", std::to_string(recipe.model.layer.num_heads) + " does not divide --d-model, " +
-                               std::to_string(recipe.model.layer.d_model));
+  if (layer.d_model % layer.num_heads != 0) {
+    usage_error("--heads",
+                std::to_string(layer.num_heads) + " does not divide --d-model, " + std::to_string(layer.d_model));
   }
-  check_recipe_options(recipe);
+  check_recipe_options(recipe_);
   try {
-    Rng rng(static_cast<u64>(recipe.seed));
+    Rng rng(static_cast<u64>(recipe_.seed));
     for (const bool held_out : {false, true}) task.draw(rng, held_out);
   } catch (const Error& error) { usage_error("--symbols, --max-length", error.rule()); }
+  // All heads together have more weights than a picture or a page holds, for long sequences.
+  const i64 weights = attention_weights(recipe_.model, task.source_length(), task.target_length() - 1);
+  const auto check_room = [&](const std::string& option, i64 most) {
+    if (weights > most)
+      usage_error(option, "takes at most " + std::to_string(most) + " weights, not the " + std::to_string(weights) +
+                              " of these layers, heads and lengths");
+  };
+  if (!every_head_.empty()) check_room("--every-head", most_head_weights);
+  if (is_page(attention_)) check_room("--attention", AttentionPage::most_weights);
 }
 
-// What the training writes besides its model and its log.
-std::vector<NamedFile> figures_of(const ToyOptions& options) {
-  return {{"--attention", options.attention}, {"--every-head", options.every_head}, {"--losses", options.losses}};
-}
-
-int begin(const ToyOptions& options) {
-  check_options(options.recipe);
-  check_attention(options);
-  if (options.run.print_config) return print_config(options.run);
-  TrainingFiles files("toy", options.run.save);
-  check_outputs(options.run, files, {}, figures_of(options));
-  files.begin(options.run.overwrite);
-  options.run.check_earlier_log();
-  return train(options, options.run.chosen(), nullptr, files);
-}
-
-int resume(ToyOptions options) {
-  TrainingFiles files("toy", options.run.resume);
-  check_outputs(options.run, files, {}, figures_of(options));
-  files.go_on();
-  options.run.check_earlier_log();
-  const UnfinishedTraining unfinished = read_unfinished("toy", files);
-  const std::string& kept_recipe = entry_of(unfinished, "toy", toy_key);
-  options.recipe = within("load " + unfinished.path, [&] { return toy_recipe(kept_recipe, unfinished.recipe); });
-  check_attention(options);
-  nn::check_size(options.recipe.config(), unfinished.path);
-  compute_as(unfinished);
-  return train(options, entry_of(unfinished, "toy", options_key), &unfinished.state, files);
-}
-
-int run(const ToyOptions& options) {
-  set_up(options.run);
-  if (!options.load.empty()) return answer_lines(options.load);
-  return options.run.resume.empty() ? begin(options) : resume(options);
-}
-
-void add_task_options(CLI::App& command, ToyTask& task) {
+void ToyProgram::add_task_options(CLI::App& command) {
+  ToyTask& task = recipe_.task;
   begin_group(command, "Task");
   add_choice(command, "--task", task.name, {"reverse", "copy", "sort"}, "What to do with a sequence");
   add_whole_number(command, "--symbols", task.symbols, 2, 1000, "How many different symbols there are");
@@ -244,7 +195,8 @@ void add_task_options(CLI::App& command, ToyTask& task) {
   add_whole_number(command, "--max-length", task.max_length, 1, 512, "Longest sequence");
 }
 
-void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
+void ToyProgram::add_model_options(CLI::App& command) {
+  nn::TransformerConfig& model = recipe_.model;
   begin_group(command, "Model");
   add_whole_number(command, "--d-model", model.layer.d_model, 1, 4096, "Width of the model");
   add_whole_number(command, "--heads", model.layer.num_heads, 1, 64, "Attention heads; must divide the width");
@@ -259,51 +211,49 @@ void add_model_options(CLI::App& command, nn::TransformerConfig& model) {
   add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
 }
 
-void add_training_options(CLI::App& command, ToyRecipe& recipe) {
+void ToyProgram::add_options(CLI::App& command) {
+  // Before the others, which change the preset.
+  add_choice(command, "--preset", preset_, {"small", "annotated"},
+             "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
+             [this](const std::string& name) {
+               if (name == "annotated") recipe_ = annotated_recipe();
+             });
+  add_task_options(command);
+  add_model_options(command);
   begin_group(command, training_group);
-  add_whole_number(command, "--batch", recipe.batch, 1, 65536, "Sequences in a batch");
-  add_number(command, "--smoothing", recipe.smoothing, 0, 0.999999, "Label smoothing");
-  add_recipe_options(command, recipe);
+  add_whole_number(command, "--batch", recipe_.batch, 1, 65536, "Sequences in a batch");
+  add_number(command, "--smoothing", recipe_.smoothing, 0, 0.999999, "Label smoothing");
+  add_recipe_options(command, recipe_);
+}
+
+void ToyProgram::add_other_options(CLI::App& command, const RunOptionHandles& handles) {
+  exclude(add_output_file(
+              command, "--losses", losses_,
+              "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
+              "with --resume"),
+          {handles.resume});
+  add_output_file(
+      command, "--attention", attention_,
+      "Write the weights of the sharpest head to this file, for orrery figure attention --data; a name that ends "
+      "in .html gets a page for a browser with every head");
+  add_output_file(command, "--every-head", every_head_,
+                  "Write the weights of every head to this file, for orrery figure toy_heads --data");
+  add_number(command, "--require", require_, 0, 1, "Exit with 1 if a smaller share of the answers is correct");
+  std::vector<CLI::Option*> for_training = options_of(command);
+  std::erase(for_training, handles.threads);
+  exclude(take_folders(add_file(command, "--load", load_,
+                                "Do not train: answer each line of stdin with the model in this file, or in the folder "
+                                "of --save FOLDER/. Only --threads may be given as well")),
+          for_training);
 }
 
 }  // namespace
 
 void add_toy(CLI::App& program, int& exit_code) {
-  auto options = std::make_shared<ToyOptions>();
-  CLI::App& command =
-      add_command(program, "toy", "Train a small version of the paper's model to reverse, copy or sort",
-                  "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
-                  "  echo headache | orrery toy --load reverse.safetensors");
-  add_config(command, options->run.config);
-  // Added before the others, since options take effect in the order they are added: those change the preset.
-  add_choice(command, "--preset", options->preset, {"small", "annotated"},
-             "The defaults below, or the copy task of the Annotated Transformer (d_model 512, 400 steps)",
-             [options](const std::string& name) {
-               if (name == "annotated") options->recipe = annotated_recipe();
-             });
-  add_task_options(command, options->recipe.task);
-  add_model_options(command, options->recipe.model);
-  add_training_options(command, options->recipe);
-  const RunOptionHandles handles = add_run_options(command, options->run);
-  exclude(add_output_file(
-              command, "--losses", options->losses,
-              "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
-              "with --resume"),
-          {handles.resume});
-  add_output_file(
-      command, "--attention", options->attention,
-      "Write the weights of the sharpest head to this file, for orrery figure attention --data; a name that ends "
-      "in .html gets a page for a browser with every head");
-  add_output_file(command, "--every-head", options->every_head,
-                  "Write the weights of every head to this file, for orrery figure toy_heads --data");
-  add_number(command, "--require", options->require, 0, 1, "Exit with 1 if a smaller share of the answers is correct");
-  std::vector<CLI::Option*> for_training = options_of(command);
-  std::erase(for_training, handles.threads);
-  exclude(take_folders(add_file(command, "--load", options->load,
-                                "Do not train: answer each line of stdin with the model in this file, or in the folder "
-                                "of --save FOLDER/. Only --threads may be given as well")),
-          for_training);
-  when_run(command, exit_code, [options] { return run(*options); });
+  add_training(program, exit_code, std::make_shared<ToyProgram>(), "toy",
+               "Train a small version of the paper's model to reverse, copy or sort",
+               "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
+               "  echo headache | orrery toy --load reverse.safetensors");
 }
 
 }  // namespace orrery

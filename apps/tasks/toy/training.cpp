@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
 #include "autograd/ops/cross_entropy.h"
 #include "nn/generate/decoding.h"
-#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
@@ -32,32 +30,6 @@ nn::TransformerConfig ToyRecipe::config() const {
   result.pad_id = task.pad;
   result.max_len = std::max(task.source_length(), task.target_length());
   return result;
-}
-
-std::string to_json(const ToyRecipe& recipe) {
-  return Json{{"task", to_json(recipe.task)},
-              {"model", nn::to_json(recipe.config())},
-              {"batch", recipe.batch},
-              {"smoothing", recipe.smoothing}}
-      .dump();
-}
-
-ToyRecipe toy_recipe(const std::string& text, const TrainingRecipe& training) {
-  constexpr std::string_view operation = "toy recipe";
-  const Json json = parse_json_object(text, operation);
-  nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
-  ToyRecipe recipe;
-  static_cast<TrainingRecipe&>(recipe) = training;
-  std::string task, model;
-  read("task", task);
-  read("model", model);
-  read("batch", recipe.batch, 1, 65536);
-  read("smoothing", recipe.smoothing);
-  read.check_all_known();
-  nn::config_json::check_probability(operation, "smoothing", recipe.smoothing);
-  recipe.task = toy_task(task);
-  recipe.model = nn::transformer_config(model);
-  return recipe;
 }
 
 ToyRecipe annotated_recipe() {
@@ -105,7 +77,9 @@ i64 labels_of(const Tensor& gold, i32 pad) {
 }  // namespace
 
 ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
-    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, Purpose::training)) {}
+    : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, Purpose::training)) {
+  recipe_.width = recipe.model.layer.d_model;
+}
 
 ToyTrainingTask::Batch ToyTrainingTask::next_batch(Rng& numbers, bool held_out) const {
   const ToyTask& task = recipe_.task;
@@ -120,25 +94,25 @@ ToyTrainingTask::Batch ToyTrainingTask::next_batch(Rng& numbers, bool held_out) 
           .gold = slice(target, 1, 1)};      // and predicts its next token
 }
 
-std::vector<i64> ToyTrainingTask::draw(i64, i64 micro_batches) {
+std::vector<Items> ToyTrainingTask::draw(i64, i64 micro_batches) {
   batches_.clear();
-  std::vector<i64> tokens;
+  std::vector<Items> items;
   for (i64 i = 0; i < micro_batches; ++i) {
-    batches_.push_back(next_batch(data_, false));
-    tokens.push_back(labels_of(batches_.back().gold, recipe_.task.pad));
+    const Batch& batch = batches_.emplace_back(next_batch(data_, false));
+    items.push_back({labels_of(batch.gold, recipe_.task.pad), batch.source.count() + batch.input.count()});
   }
-  tokens_read_ = micro_batches * recipe_.batch * (recipe_.task.source_length() + recipe_.task.target_length() - 1);
-  return tokens;
+  return items;
 }
 
-Variable ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
+BatchLoss ToyTrainingTask::loss(i64 micro_batch, nn::Pass& pass) {
   const Batch& batch = batches_[static_cast<size_t>(micro_batch)];
   const Variable logits = model(batch.source, batch.input, pass);
-  accuracy_ = token_accuracy(logits.value(), batch.gold, recipe_.task.pad);
-  return cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing});
+  const double accuracy = token_accuracy(logits.value(), batch.gold, recipe_.task.pad);
+  return {cross_entropy(logits, batch.gold, {.ignore_index = recipe_.task.pad, .label_smoothing = recipe_.smoothing}),
+          accuracy};
 }
 
-double ToyTrainingTask::evaluate() {
+double ToyTrainingTask::validation_loss() const {
   const NoGradient nothing_recorded;
   constexpr int batches = 10;
   Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
@@ -153,13 +127,6 @@ double ToyTrainingTask::evaluate() {
     tokens += labels_of(batch.gold, recipe_.task.pad);
   }
   return total / static_cast<double>(tokens);
-}
-
-double ToyTraining::expected_seconds(i64 exam_size) {
-  const i64 trial_size = std::min<i64>(exam_size, 50);
-  const double trial = seconds_of([&] { examine(task.model, task.recipe().task, trial_size, trainer.recipe().seed); });
-  return trainer.expected_seconds(trainer.seconds_of_step()) +
-         trial * static_cast<double>(exam_size) / static_cast<double>(trial_size);
 }
 
 std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {

@@ -26,13 +26,7 @@ struct ToyRecipe : TrainingRecipe {
   ToyRecipe() : TrainingRecipe{.rate = 1.5, .cooldown = 0.5} {}
   /// The model, with the sizes that follow from the task.
   nn::TransformerConfig config() const;
-  /// The learning rate of a step, counted from 1.
-  double rate_of(i64 step) const { return TrainingRecipe::rate_of(step, model.layer.d_model); }
 };
-
-/// The fields of ToyRecipe alone, the model included, as JSON, and back. Error: a file of another program.
-std::string to_json(const ToyRecipe& recipe);
-ToyRecipe toy_recipe(const std::string& json, const TrainingRecipe& training);
 
 /// The copy task as the Annotated Transformer sets it up: 10 symbols (with padding a vocabulary of 11), length 10, its
 /// model of width 512, 20 epochs of 20 batches of 80, Noam with 400 steps of warm-up at half the rate, no smoothing, no
@@ -46,17 +40,16 @@ class ToyTrainingTask final : public Task {
 
   std::string program() const override { return "toy"; }
   nn::Module& module() override { return model; }
-  std::vector<i64> draw(i64 step, i64 micro_batches) override;
-  i64 tokens_read() const override { return tokens_read_; }
-  Variable loss(i64 micro_batch, nn::Pass& pass) override;
-  std::optional<double> accuracy() const override { return accuracy_; }
+  ToyRecipe& recipe() override { return recipe_; }
+  std::vector<Items> draw(i64 step, i64 micro_batches) override;
+  BatchLoss loss(i64 micro_batch, nn::Pass& pass) override;
   double loss_of_guessing() const override { return std::log(recipe_.task.vocab_size()); }
-  /// Over the same sequences each time, none of which is ever trained on; without label smoothing.
-  double evaluate() override;
+  std::vector<Score> evaluate() override { return {{"validation loss", validation_loss()}}; }
   std::vector<u64> positions() const override { return {data_.position()}; }
   void go_to(const std::vector<u64>& positions) override { data_ = Rng(data_.seed(), positions.at(0)); }
 
-  const ToyRecipe& recipe() const { return recipe_; }
+  /// Over the same sequences each time, none of which is ever trained on; without label smoothing.
+  double validation_loss() const;
 
   nn::Transformer model;
 
@@ -69,16 +62,11 @@ class ToyTrainingTask final : public Task {
   ToyRecipe recipe_;
   Rng data_;
   std::vector<Batch> batches_;  // of the step that was drawn
-  i64 tokens_read_ = 0;
-  double accuracy_ = 0;
 };
 
 /// The toy and its trainer.
 struct ToyTraining {
-  explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task, recipe, recipe.model.layer.d_model) {}
-  /// Seconds that the remaining steps and evaluations and an exam of `exam_size` will take, estimated by a trial that
-  /// changes nothing.
-  double expected_seconds(i64 exam_size);
+  explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task) {}
 
   ToyTrainingTask task;
   Trainer trainer;

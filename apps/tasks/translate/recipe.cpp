@@ -94,21 +94,6 @@ std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
   return std::make_unique<TranslatorOf<Model>>(Model(config, weights));
 }
 
-// The configuration of the model that is trained, as JSON, and back.
-std::string config_of(const TranslationRecipe& recipe) {
-  if (recipe.kind == ModelKind::recurrent) return to_json(recipe.recurrent);
-  if (recipe.kind == ModelKind::convolutional) return to_json(recipe.convolutional);
-  return nn::to_json(recipe.model);
-}
-void read_config(const std::string& json, TranslationRecipe& recipe) {
-  if (recipe.kind == ModelKind::recurrent)
-    recipe.recurrent = recurrent_translator_config(json);
-  else if (recipe.kind == ModelKind::convolutional)
-    recipe.convolutional = convolutional_translator_config(json);
-  else
-    recipe.model = nn::transformer_config(json);
-}
-
 }  // namespace
 
 RecurrentTranslatorConfig tiny_recurrent() {
@@ -175,10 +160,6 @@ std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng
   return built<nn::Transformer>(recipe.model, weights);
 }
 
-std::unique_ptr<TranslationModel> empty_model(const TranslationRecipe& recipe) {
-  return new_model(recipe, Rng::of_zeros());
-}
-
 i64 TranslationRecipe::parameter_count() const {
   if (kind == ModelKind::recurrent) return recurrent.parameter_count();
   if (kind == ModelKind::convolutional) return convolutional.parameter_count();
@@ -195,32 +176,6 @@ void TranslationRecipe::validate() const {
   nn::config_json::check_probability(recipe_operation, "smoothing", smoothing);
   check(batch_tokens > most_tokens, recipe_operation, "batch_tokens (", batch_tokens,
         ") must be larger than most_tokens (", most_tokens, ")");
-}
-
-std::string to_json(const TranslationRecipe& recipe) {
-  return Json{{"kind", name_of(recipe.kind)},        {"model", config_of(recipe)},
-              {"batch_tokens", recipe.batch_tokens}, {"most_tokens", recipe.most_tokens},
-              {"smoothing", recipe.smoothing},       {"segmented", recipe.segmented},
-              {"vocabulary", recipe.vocabulary},     {"keep_last", recipe.keep_last}}
-      .dump();
-}
-
-void read_json(const std::string& text, TranslationRecipe& recipe) {
-  const Json json = parse_json_object(text, recipe_operation);
-  nn::config_json::Reader read(recipe_operation, json, nn::config_json::Fields::all);
-  constexpr i64 many = i64{1} << 30;
-  std::string model;
-  read("kind", recipe.kind);
-  read("model", model);
-  read("batch_tokens", recipe.batch_tokens, 1, many);
-  read("most_tokens", recipe.most_tokens, 1, many);
-  read("smoothing", recipe.smoothing);
-  read("segmented", recipe.segmented);
-  read("vocabulary", recipe.vocabulary, 1, largest_vocabulary);
-  read("keep_last", recipe.keep_last);
-  read.check_all_known();
-  read_config(model, recipe);
-  recipe.validate();
 }
 
 }  // namespace orrery::translate

@@ -53,11 +53,5 @@ TranslationRecipe translation_preset(ModelKind kind);
 
 /// The model of a recipe, with parameters drawn from `weights`.
 std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng weights);
-/// The same with all parameters 0, except those that its kind sets itself.
-std::unique_ptr<TranslationModel> empty_model(const TranslationRecipe& recipe);
-
-/// The fields of TranslationRecipe alone as JSON, the model included, and back into `recipe`.
-std::string to_json(const TranslationRecipe& recipe);
-void read_json(const std::string& json, TranslationRecipe& recipe);
 
 }  // namespace orrery::translate

@@ -26,6 +26,7 @@ TranslationTask::TranslationTask(const TranslationRecipe& recipe, const Translat
     model_ = new_model(recipe.with_vocabulary(data.vocabulary.size()), random_numbers(recipe.seed, Purpose::weights));
   check(model_->vocabulary_size() == data.vocabulary.size(), program(), "the model has ", model_->vocabulary_size(),
         " tokens and the vocabulary ", data.vocabulary.size());
+  recipe_.width = model_->d_model();
   if (recipe.evaluate_every == TranslationRecipe::automatic)
     recipe_.evaluate_every = (training_.in_epoch() + recipe.micro_batches - 1) / recipe.micro_batches;
 }
@@ -37,21 +38,26 @@ std::string TranslationTask::translate(const std::string& line) const {
   return greedy_translations(*model_, data_.vocabulary, {ids})[0];
 }
 
-std::vector<i64> TranslationTask::draw(i64 step, i64 micro_batches) {
+std::vector<Items> TranslationTask::draw(i64 step, i64 micro_batches) {
   drawn_.clear();
-  tokens_read_ = 0;
-  std::vector<i64> tokens;
+  std::vector<Items> items;
   for (i64 i = 0; i < micro_batches; ++i) {
-    drawn_.push_back(training_.batch((step - 1) * micro_batches + i));
-    tokens.push_back(drawn_.back().tokens);
-    tokens_read_ += drawn_.back().source_tokens + drawn_.back().tokens;
+    const TranslationBatch& batch = drawn_.emplace_back(training_.batch((step - 1) * micro_batches + i));
+    items.push_back({batch.tokens, batch.source_tokens + batch.tokens});
   }
-  return tokens;
+  return items;
 }
 
-Variable TranslationTask::loss(i64 micro_batch, nn::Pass& pass) {
-  return model_->loss(drawn_[static_cast<size_t>(micro_batch)], pass,
-                      {.ignore_index = pad_id, .label_smoothing = recipe_.smoothing});
+BatchLoss TranslationTask::loss(i64 micro_batch, nn::Pass& pass) {
+  return {model_->loss(drawn_[static_cast<size_t>(micro_batch)], pass,
+                       {.ignore_index = pad_id, .label_smoothing = recipe_.smoothing})};
+}
+
+double TranslationTask::mean_items_read() const {
+  const Corpus& corpus = data_.training;
+  const i64 ends = 2 * corpus.size();  // each source and each target has an end mark
+  return static_cast<double>(corpus.source.tokens() + corpus.target.tokens() + ends) /
+         static_cast<double>(training_.in_epoch()) * static_cast<double>(recipe_.micro_batches);
 }
 
 std::pair<double, i64> TranslationTask::loss_of_validation(i64 batch_number) const {
@@ -62,7 +68,7 @@ std::pair<double, i64> TranslationTask::loss_of_validation(i64 batch_number) con
   return {sum.item(), batch.tokens};
 }
 
-double TranslationTask::evaluate() {
+double TranslationTask::validation_loss() const {
   double total = 0;
   i64 tokens = 0;
   for (i64 i = 0; i < validation_.in_epoch(); ++i) {

@@ -3,7 +3,7 @@
 //   const TranslationRecipe recipe = translation_preset("tiny");
 //   const TranslationData data = translation_data({.source = "train.en", .target = "train.de"}, recipe);
 //   TranslationTask task(recipe, data);
-//   Trainer trainer(task, task.recipe(), task.model().d_model());
+//   Trainer trainer(task);
 // The rest is the loop of apps/training/trainer.h; apps/book/ch9/translator.cpp is a whole program.
 #pragma once
 
@@ -27,8 +27,6 @@ class TranslationTask final : public Task {
   TranslationTask(const TranslationRecipe&, const TranslationData&&,
                   std::unique_ptr<TranslationModel> = nullptr) = delete;  // the data would not outlive it
 
-  /// The recipe, with a number of steps as `evaluate_every` where it was `automatic`.
-  const TranslationRecipe& recipe() const { return recipe_; }
   TranslationModel& model() { return *model_; }
   const TranslationModel& model() const { return *model_; }
   const TranslationData& data() const { return data_; }
@@ -38,13 +36,17 @@ class TranslationTask final : public Task {
 
   std::string program() const override { return "translate"; }
   nn::Module& module() override { return model_->module(); }
-  std::vector<i64> draw(i64 step, i64 micro_batches) override;
-  /// Source and target, without padding.
-  i64 tokens_read() const override { return tokens_read_; }
-  Variable loss(i64 micro_batch, nn::Pass& pass) override;
+  /// With a number of steps as `evaluate_every` where it was `automatic`, and the model's width.
+  TranslationRecipe& recipe() override { return recipe_; }
+  /// Counts target tokens; reads source and target, without padding.
+  std::vector<Items> draw(i64 step, i64 micro_batches) override;
+  BatchLoss loss(i64 micro_batch, nn::Pass& pass) override;
+  double mean_items_read() const override;
   double loss_of_guessing() const override { return std::log(data_.vocabulary.size()); }
-  double evaluate() override;
+  std::vector<Score> evaluate() override { return {{"validation loss", validation_loss()}}; }
   double seconds_of_evaluation() override;
+  /// Of the model as it is.
+  double validation_loss() const;
 
  private:
   // The sum of the losses of a batch of the validation, and the number of its target tokens.
@@ -55,7 +57,6 @@ class TranslationTask final : public Task {
   TranslationBatches training_, validation_;
   std::unique_ptr<TranslationModel> model_;
   std::vector<TranslationBatch> drawn_;  // of the current step
-  i64 tokens_read_ = 0;
 };
 
 }  // namespace orrery::translate

@@ -2,9 +2,10 @@
 #include "apps/program/command.h"
 #include "apps/tasks/translate/decode_command.h"
 #include "apps/tasks/translate/score_command.h"
-#include "apps/tasks/translate/train_command.h"
 
 namespace orrery {
+
+void add_translate_train(CLI::App& translate, int& exit_code);  // train.cpp
 
 void add_translate(CLI::App& program, int& exit_code) {
   CLI::App& translate =

@@ -95,12 +95,22 @@ std::string source_with_all_headers(const TemporaryFolder& folder) {
   return shell_quoted(folder / "all.cpp");
 }
 
-// Builds the outside project and runs it: its fingerprint.
+const std::string outside_training = "'" ORRERY_BUILD_FOLDER "/tests/outside_training' ";
+
+// What tests/outside/trains.cpp prints, a training of its own, as it was built by us.
+std::string expected_training() {
+  const std::string trained = output_of(outside_training);
+  CHECK(trained.ends_with(" learned\n"));
+  return trained;
+}
+
+// Builds the outside project and runs it: its fingerprint. Its training has to be ours.
 std::string built_with_cmake(const fs::path& folder, const std::string& options) {
   const std::string cmake = shell_quoted(cached("CMAKE_COMMAND")), build = shell_quoted(folder / "build");
   output_of(cmake + " -S '" ORRERY_SOURCE_DIR "/tests/outside' -B " + build + " -G '" + cached("CMAKE_GENERATOR") +
             "' -D CMAKE_CXX_COMPILER='" + cached("CMAKE_CXX_COMPILER") + "' " + options);
   output_of(cmake + " --build " + build + " -j 2");
+  CHECK(output_of(shell_quoted(folder / "build/trains")) == expected_training());
   return output_of(shell_quoted(folder / "build/outside"));
 }
 
@@ -181,6 +191,17 @@ TEST_CASE("promise 29: a program compiled with the flags of pkg-config gets the 
   output_of("eval \"" + shell_quoted(cached("CMAKE_CXX_COMPILER")) + " -std=c++20 -o " + program +
             " '" ORRERY_SOURCE_DIR "/tests/outside/main.cpp' $(" + found + "--cflags --libs orrery)\"");
   CHECK(output_of(program) == expected_bits());
+  output_of("eval \"" + shell_quoted(cached("CMAKE_CXX_COMPILER")) + " -std=c++20 -o " + program +
+            " '" ORRERY_SOURCE_DIR "/tests/outside/trains.cpp' $(" + found + "--cflags --libs orrery)\"");
+  CHECK(output_of(program) == expected_training());
+}
+
+TEST_CASE("a training of somebody else's program keeps its model, and lets nobody else write it meanwhile") {
+  const TemporaryFolder folder;
+  const std::string model = folder / "model";
+  CHECK(output_of(outside_training + shell_quoted(model)) == expected_training());
+  CHECK(folder.count() == 1);
+  CHECK(contains(program::run("inspect " + shell_quoted(model)).text, "linear1.weight"));
 }
 
 TEST_CASE("long: promise 29: a project that compiles the library with add_subdirectory gets the same bits") {

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 3> names(Paint) { return {"red", "green",
 // A command with an option of every kind; the preset "large" has size 10 and is round.
 struct Painter {
   Painter() {
-    add_config(app, config);
+    add_config(app, config, chosen);
     add_choice(app, "--preset", preset, {"small", "large"}, "Sizes", [this](const std::string& name) {
       if (name == "large") {
         size = 10;

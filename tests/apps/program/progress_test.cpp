@@ -12,7 +12,7 @@ namespace {
 
 const Terminal live{.live = true, .colours = true, .width = 120}, pipe_{};
 
-StepReport report_of(i64 step) { return {.step = step, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 100}; }
+StepReport report_of(i64 step) { return {.step = step, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .items = 100}; }
 
 auto count(const std::string& text, char c) { return std::count(text.begin(), text.end(), c); }
 
@@ -118,7 +118,7 @@ TEST_CASE("the time that is left fits every terminal of 80 columns, and other pa
     Progress progress(out, {.live = true, .colours = true, .width = width}, total, 0, [&] { return now; });
     now = seconds;
     progress.update(
-        {.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .tokens = 1000000, .validation = validation});
+        {.step = total / 2, .loss = 0.5, .accuracy = 0.25, .rate = 1e-3, .items = 1000000, .validation = validation});
     return out.str().substr(out.str().rfind('\r') + 1);
   };
   CHECK(shown(120, 3000, 10) ==
@@ -165,7 +165,7 @@ TEST_CASE("a duration is printed in seconds, minutes or hours, rounded first") {
 TEST_CASE("a step without accuracy or validation loss says nothing of them, and a note is a line of its own") {
   std::ostringstream out;
   Progress progress(out, live, 10, 0, [] { return 0.0; });
-  progress.update({.step = 1, .loss = 0.5, .rate = 1e-3, .tokens = 100});
+  progress.update({.step = 1, .loss = 0.5, .rate = 1e-3, .items = 100});
   progress.note("step 1: found something");
   CHECK(out.str().find("accuracy") == std::string::npos);
   CHECK(out.str().find("validation") == std::string::npos);

@@ -4,7 +4,7 @@
 #include "apps/measure/bench/configs.h"
 #include "apps/program/machine.h"
 #include "apps/tasks/toy/training.h"
-#include "apps/training/run_options.h"
+#include "apps/training/options.h"
 #include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"

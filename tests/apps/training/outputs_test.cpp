@@ -1,5 +1,5 @@
 // Chapter 9. Tests that a training writes over nothing that it reads, and over none of its own files.
-#include "apps/training/outputs.h"
+#include "apps/training/options.h"
 
 #include <doctest/doctest.h>
 

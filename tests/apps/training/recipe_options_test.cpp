@@ -1,5 +1,5 @@
 // Chapter 9. Tests of the options for a recipe: each field has one, and what contradicts is said in their terms.
-#include "apps/training/recipe_options.h"
+#include "apps/training/options.h"
 
 #include <doctest/doctest.h>
 

@@ -37,20 +37,21 @@ TEST_CASE("a recipe goes through JSON unchanged, and impossible ones are refused
   CHECK(small::contains(error_of(R"({"colour": 1})"), "colour"));
 }
 
-TEST_CASE("the seed and the time limit are of a run, not of a recipe's JSON") {
+TEST_CASE("the seed, the time limit and the model's width are not in a recipe's JSON") {
   TrainingRecipe recipe = line_recipe(), other = line_recipe();
   other.seed = 5;
   other.minutes = 3;
+  other.width = 64;
   CHECK(to_json(other) == to_json(recipe));
   other.patience = 1;
   CHECK(to_json(other) != to_json(recipe));
 }
 
 TEST_CASE("each schedule is optim's, and every one can cool down") {
-  TrainingRecipe recipe{.steps = 1000, .rate = 0.5, .first_rate = 0.01, .last_rate = 0.1, .warmup = 100};
+  TrainingRecipe recipe{.steps = 1000, .rate = 0.5, .first_rate = 0.01, .last_rate = 0.1, .warmup = 100, .width = 64};
   const auto rates = [&](Schedule schedule) {
     recipe.schedule = schedule;
-    return std::vector{recipe.rate_of(1, 64), recipe.rate_of(100, 64), recipe.rate_of(700, 64)};
+    return std::vector{recipe.rate_of(1), recipe.rate_of(100), recipe.rate_of(700)};
   };
   CHECK(rates(Schedule::constant) == std::vector{0.5 * 1 / 100, 0.5, 0.5});
   CHECK(rates(Schedule::noam) ==

@@ -55,6 +55,25 @@ TEST_CASE("a training makes its steps, evaluates when it is due, says so, and ke
   CHECK_FALSE(std::filesystem::exists(run.files.resume()));
 }
 
+TEST_CASE("the first of several scores judges, in its direction, and the others stand beside it, in the log too") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {20, 41.5, 41, 40};
+  run.training.task.better = Better::higher;
+  run.training.task.score_name = "BLEU";
+  run.training.task.second_score = "validation loss";
+  run.go({}, folder / "log");
+  CHECK(run.problem == "");
+  CHECK(small::contains(run.heard, "step 6: BLEU 41.5000, the highest so far; validation loss 0.1250\n"));
+  CHECK(small::contains(run.heard, "step 9: BLEU 41.0000; validation loss 0.1250\n"));
+  CHECK(small::contains(run.heard, " points/s"));
+  CHECK_FALSE(small::contains(run.heard, " tokens/s"));
+  CHECK(run.training.trainer.best_step() == 6);
+  const std::string log = contents(folder / "log");
+  CHECK(small::contains(log, "{\"step\":6,\"validation\":41.5,\"best\":true,"));
+  CHECK(small::contains(log, ",\"scores\":{\"validation loss\":0.125}}\n"));
+}
+
 TEST_CASE("what could not be saved ends a training before its first step, and an older log stays") {
   const TemporaryFolder folder;
   const std::string log = folder / "log", old = "{\"start\":\"line\"}\n";

@@ -40,7 +40,7 @@ TEST_CASE("a micro-batch without target tokens adds nothing, and a step without 
   CHECK(parts.trainer.seconds_of_step() > 0);
   for (int i = 0; i < 3; ++i) CHECK(parts.trainer.step().loss == whole.trainer.step().loss);
   CHECK(parts.task.a.value().item() == whole.task.a.value().item());
-  CHECK_THROWS_WITH_AS(none.trainer.step(), doctest::Contains("line: step 1 has no target token"), Error);
+  CHECK_THROWS_WITH_AS(none.trainer.step(), doctest::Contains("line: step 1 has no points to learn from"), Error);
   parts.task.b.mutable_value().write<double>()[0] = NAN;
   CHECK(small::error_of([&] { parts.trainer.step(); }).starts_with("line: step 4 was not made, because a number"));
   CHECK(parts.trainer.steps_done() == 3);
@@ -62,7 +62,7 @@ TEST_CASE("a training that was interrupted equals to the bit one that was not, w
       second.trainer.load_state(first.trainer.state());
       train_until(second.trainer, 12);
       CHECK(second.trainer.hash() == whole.trainer.hash());
-      CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
+      CHECK(second.trainer.best_score() == whole.trainer.best_score());
       CHECK(second.trainer.best_step() == whole.trainer.best_step());
       second.trainer.end_with_judged();
       LineTraining all(recipe);
@@ -114,7 +114,7 @@ TEST_CASE("the parameters of the lowest evaluation come back") {
   const double best = training.task.a.value().item();
   train_until(training.trainer, 12);
   CHECK(training.trainer.best_step() == 6);
-  CHECK(training.trainer.best_loss() == 0.2);
+  CHECK(training.trainer.best_score() == 0.2);
   CHECK(training.task.a.value().item() != best);
   training.trainer.with_best([&] { CHECK(training.task.a.value().item() == best); });
   training.trainer.end_with_best();
@@ -261,4 +261,54 @@ TEST_CASE("a state of another recipe or model is refused") {
   state = training.trainer.state();
   state.tensors.erase("parameter.b");
   CHECK_THROWS_WITH_AS(other.trainer.load_state(state), doctest::Contains("has no parameter.b"), Error);
+}
+
+TEST_CASE("of a score that is better when it is higher, the highest is the best, and patience waits for it") {
+  TrainingRecipe recipe = line_recipe();
+  recipe.patience = 2;
+  LineTraining training(recipe);
+  training.task.better = Better::higher;
+  training.task.validation = {-NAN, -2, 0.7, 0.3, 0.6};
+  while (training.trainer.steps_done() < 6) {
+    training.trainer.step();
+    if (training.trainer.evaluation_is_due()) training.trainer.evaluate();
+  }
+  CHECK(training.trainer.best_step() == 6);
+  CHECK(training.trainer.best_score() == -2);
+  training.task.validation = {0, 0, 0.7, 0.3};
+  LineTraining resumed(recipe);
+  resumed.task.better = Better::higher;
+  resumed.task.validation = {0.7, 0.3};
+  resumed.trainer.load_state(training.trainer.state());
+  for (LineTraining* each : {&training, &resumed}) {
+    train_until(each->trainer, 12);
+    CHECK(each->trainer.best_step() == 9);
+    CHECK(each->trainer.best_score() == 0.7);
+  }
+  recipe.steps = 30;
+  LineTraining patient(recipe);
+  patient.task.better = Better::higher;
+  patient.task.validation = {0.5, 0.6, 0.5, 0.4};
+  while (!patient.trainer.finished()) {
+    patient.trainer.step();
+    if (patient.trainer.evaluation_is_due()) patient.trainer.evaluate();
+  }
+  CHECK(patient.trainer.steps_done() == 12);
+}
+
+TEST_CASE("a task whose loss needs the whole batch takes no micro-batches, and Noam's schedule needs a width") {
+  TrainingRecipe recipe = line_recipe();
+  recipe.micro_batches = 2;
+  small::Line line(recipe);
+  line.whole_batch = true;
+  CHECK(small::error_of([&] { Trainer trainer(line); }) ==
+        "line: the loss compares all items of a batch, so a step is one batch: --micro-batches must be 1, not 2");
+  line.recipe().micro_batches = 1;
+  CHECK(small::error_of([&] { Trainer trainer(line); }) == "");
+  line.recipe().schedule = Schedule::noam;
+  line.recipe().warmup = 5;
+  CHECK(small::error_of([&] { Trainer trainer(line); }) ==
+        "line: Noam's schedule needs the model's width in the recipe");
+  line.recipe().width = 4;
+  CHECK(small::error_of([&] { Trainer trainer(line); }) == "");
 }

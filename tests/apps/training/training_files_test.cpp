@@ -83,7 +83,7 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
       CHECK(each->trainer.finished());
     }
     CHECK(resumed.trainer.hash() == whole.trainer.hash());
-    CHECK(resumed.trainer.best_loss() == whole.trainer.best_loss());
+    CHECK(resumed.trainer.best_score() == whole.trainer.best_score());
   }
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("the log has at most ten steps a second, whose speed counts all tokens
     const auto make_step = [&](i64 step, double seconds, double loss) {
       log.begin_step();
       now += seconds;
-      log.step(step, {.loss = loss, .tokens = 100});
+      log.step(step, {.loss = loss, .items = 100});
     };
     make_step(1, 0.02, 2);
     make_step(2, 0.05, 2);
@@ -181,10 +181,10 @@ TEST_CASE("the speed in the log is that of the steps, without evaluations and sa
     for (i64 step = 1; step <= 4; ++step) {
       log.begin_step();
       now += 0.25;
-      log.step(step, {.loss = 2, .tokens = 100});
+      log.step(step, {.loss = 2, .items = 100});
       if (step != 2) continue;
       now += 60;
-      log.evaluation(step, 2.5, true);
+      log.evaluation(step, {{"validation loss", 2.5}}, true);
       now += 5;  // a model is saved
     }
   }

@@ -1,5 +1,5 @@
 // Chapter 9. Tests of a watched step: it moves what it should, and explains why where it does not move.
-#include "apps/training/training_step.h"
+#include "apps/training/trainer.h"
 
 #include <doctest/doctest.h>
 

@@ -45,7 +45,7 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   const TextData data = short_data();
   const LmRecipe recipe = short_recipe(expected_steps);
   LmTask task(recipe, data);
-  Trainer trainer(task, recipe, 8);
+  Trainer trainer(task);
   double now = 5;
   Deadline deadline(end, [&now] { return now; });
   TimedRun run;
@@ -188,7 +188,7 @@ TEST_CASE("the same training again, with its number of steps from the start, has
   recipe.cooldown = run.cooldown;
   const TextData data = short_data();
   LmTask task(recipe, data);
-  Trainer trainer(task, recipe, 8);
+  Trainer trainer(task);
   while (!trainer.finished()) trainer.step();
   CHECK(trainer.hash() == run.hash);
 }
@@ -197,7 +197,7 @@ TEST_CASE("a plan changes while the rate is constant, and not after") {
   const TextData data = short_data();
   const LmRecipe recipe = short_recipe(10);
   LmTask task(recipe, data);
-  Trainer trainer(task, recipe, 8);
+  Trainer trainer(task);
   for (int step = 0; step < 4; ++step) trainer.step();
   const auto error = [&](i64 steps, double cooldown) {
     return small::error_of([&] { trainer.plan(steps, cooldown); });
@@ -211,7 +211,7 @@ TEST_CASE("a plan changes while the rate is constant, and not after") {
   LmRecipe cosine = short_recipe(10);
   cosine.schedule = Schedule::cosine;
   LmTask other_task(cosine, data);
-  Trainer other(other_task, cosine, 8);
+  Trainer other(other_task);
   CHECK(small::error_of([&] { other.plan(20, 0.5); }) == "lm: only a constant rate allows another number of steps");
 }
 

@@ -27,8 +27,7 @@ inline LmRecipe small_lm_recipe() {
 }
 
 struct LmTraining {
-  LmTraining(const LmRecipe& recipe, const TextData& data)
-      : task(recipe, data), trainer(task, recipe.resolved(), recipe.model.layer.d_model) {}
+  LmTraining(const LmRecipe& recipe, const TextData& data) : task(recipe, data), trainer(task) {}
   void steps(int count) {
     for (int i = 0; i < count; ++i) trainer.step();
   }

@@ -90,10 +90,11 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   check_failure(quoted_program + resume + "--attention '" + file + ".resume'", "is a file that holds a model");
   CHECK(orrery::contents(file + ".resume") == kept);
   orrery::TensorFile huge = orrery::read_safetensors(file + ".resume");
-  std::string& recipe = huge.metadata.at("toy");
-  const std::string d_ff = "d_ff\\\":8";
-  REQUIRE(contains(recipe, d_ff));
-  recipe.replace(recipe.find(d_ff), d_ff.size(), d_ff + "0000000");
+  std::string& options = huge.metadata.at("options");
+  for (const std::string size : {"\"d-ff\": 8", "\"d-model\": 8"}) {
+    REQUIRE(contains(options, size));
+    options.replace(options.find(size), size.size(), size.substr(0, size.size() - 1) + "4096");
+  }
   orrery::write_safetensors(file + ".resume", huge.tensors, huge.metadata);
   check_failure(quoted_program + resume, "is too small for the model it describes");
   orrery::set_contents(file + ".resume", kept.substr(0, kept.size() / 2));

@@ -57,9 +57,9 @@ TEST_CASE("each kind of model comes back from its file with the same loss and th
   for (const ModelKind kind : every_kind) {
     CAPTURE(name_of(kind));
     AnimalTraining training(small_recipe_of(kind));
-    const double before = training.task.evaluate();
+    const double before = training.task.validation_loss();
     training.train(10);
-    CHECK(training.task.evaluate() < before);
+    CHECK(training.task.validation_loss() < before);
     const std::string path = folder / name_of(kind);
     TranslationModel& model = training.task.model();
     save_translator(model, training.data.vocabulary, path);
@@ -118,7 +118,7 @@ TEST_CASE("recurrent and convolutional translators train to the same bits with a
   }
 }
 
-TEST_CASE("the presets of the other models have a size like that of tiny, and survive their JSON") {
+TEST_CASE("the presets of the other models have a size like that of tiny") {
   const auto parameters = [](ModelKind kind) {
     return translation_preset(kind).with_vocabulary(9715).parameter_count();
   };
@@ -126,12 +126,9 @@ TEST_CASE("the presets of the other models have a size like that of tiny, and su
   CHECK(parameters(ModelKind::recurrent) == 2'158'067);
   CHECK(parameters(ModelKind::convolutional) == 2'305'651);
   for (const ModelKind kind : every_kind) {
-    TranslationRecipe recipe = translation_preset(kind), read;
+    const TranslationRecipe recipe = translation_preset(kind);
     recipe.validate();
-    static_cast<TrainingRecipe&>(read) = recipe;
-    read_json(to_json(recipe), read);
-    CHECK(read.kind == kind);
-    CHECK(to_json(read) == to_json(recipe));
+    CHECK(recipe.kind == kind);
   }
 }
 

@@ -11,7 +11,6 @@
 using namespace orrery;
 using namespace orrery::translate;
 using small::error_of;
-using small::train_until;
 
 namespace {
 
@@ -87,71 +86,6 @@ TEST_CASE("a vocabulary that does not fit, or is none, and a model of an unknown
   CHECK(small::contains(refused_with("vocabulary", "abc"), "load " + other + ": vocabulary: "));
   CHECK(small::contains(refused_with("translation_model", "oracle"), "holds a model of an unknown kind, 'oracle'"));
   CHECK(small::contains(refused_with("config", "{}"), other));
-}
-
-namespace {
-
-// A training of twelve steps that was kept in its files after seven.
-struct KeptTraining {
-  KeptTraining() {
-    train_until(whole, 7);
-    REQUIRE(files.keep(whole, saved_parts(origin, saved.task)));
-  }
-  TemporaryFolder folder;
-  SavedTask saved{folder / "unused"};
-  TranslationOrigin origin{
-      .recipe = saved.recipe, .options = "{\"steps\": 12}", .files = {.source = "/a.en", .target = "/a.de"}};
-  Trainer whole{saved.task, saved.task.recipe(), saved.task.model().d_model()};
-  TrainingFiles files{"translate", folder / "model"};
-};
-
-}  // namespace
-
-TEST_CASE("an unfinished training is resumed from its files alone, to the same bits") {
-  KeptTraining kept;
-  train_until(kept.whole, 12);
-
-  const UnfinishedTraining unfinished = read_unfinished("translate", kept.files);
-  const ResumedOrigin resumed = origin_of(unfinished);
-  CHECK(resumed.origin.files.source == "/a.en");
-  CHECK(resumed.origin.options == kept.origin.options);
-  CHECK(resumed.origin.files.target == "/a.de");
-  CHECK(resumed.origin.files.hold_out());
-  CHECK(resumed.checksums == kept.saved.data.checksums);
-  CHECK(to_json(resumed.origin.recipe) == to_json(kept.saved.recipe));
-  CHECK(resumed.vocabulary.to_json() == kept.saved.data.vocabulary.to_json());
-  TranslationTask task(resumed.origin.recipe, kept.saved.data);
-  Trainer trainer(task, task.recipe(), task.model().d_model());
-  trainer.load_state(unfinished.state);
-  train_until(trainer, 12);
-  CHECK(trainer.hash() == kept.whole.hash());
-  const Translator best = load_translator(kept.folder / "model");  // so far
-  CHECK(best.vocabulary.size() == kept.saved.data.vocabulary.size());
-}
-
-TEST_CASE("an unfinished training is no model, and is refused if its parts do not fit together") {
-  const KeptTraining kept;
-  const std::string file = kept.files.resume();
-  CHECK(small::contains(refusal(file), file + " is an unfinished training; its model is in the file without .resume"));
-
-  const UnfinishedTraining unfinished = read_unfinished("translate", kept.files);
-  UnfinishedTraining changed = unfinished;
-  std::erase_if(changed.state.tensors, [](const auto& entry) { return entry.first.starts_with("parameter.decoder."); });
-  const std::string without_decoder = error_of([&] { origin_of(changed); });
-  CHECK_MESSAGE(without_decoder.starts_with("translate: the saved state has no parameter.decoder."), without_decoder);
-  changed = unfinished;
-  TranslationRecipe long_sentences = kept.saved.recipe;
-  long_sentences.most_tokens = (i64{1} << 30) - 2;
-  long_sentences.batch_tokens = i64{1} << 30;
-  changed.metadata["translation"] = to_json(long_sentences);
-  CHECK(small::contains(error_of([&] { origin_of(changed); }), "too small for the model it describes"));
-  changed = unfinished;
-  changed.metadata.erase("vocabulary");
-  CHECK(small::contains(error_of([&] { origin_of(changed); }), "it has no vocabulary"));
-  changed = unfinished;
-  changed.metadata["origin"] = "{}";
-  CHECK(small::contains(error_of([&] { origin_of(changed); }),
-                        "load " + file + ": translation origin: has no field \"source\""));
 }
 
 TEST_CASE("a model whose source vocabulary or padding is not that of its vocabulary is refused") {

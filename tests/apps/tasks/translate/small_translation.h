@@ -54,7 +54,7 @@ inline translate::TranslationData animal_data(const translate::TranslationRecipe
 /// A model that learns them.
 struct AnimalTraining {
   explicit AnimalTraining(const translate::TranslationRecipe& recipe = small_translation_recipe())
-      : data(animal_data(recipe)), task(recipe, data), trainer(task, task.recipe(), task.model().d_model()) {}
+      : data(animal_data(recipe)), task(recipe, data), trainer(task) {}
   void train(i64 until) { train_until(trainer, until); }
   translate::TranslationData data;
   translate::TranslationTask task;

@@ -33,7 +33,7 @@ std::string hash_after(int threads, u64 seed = 1) {
 TEST_CASE("an epoch is the default between evaluations") {
   TranslationRecipe recipe = small::small_translation_recipe();
   recipe.evaluate_every = TrainingRecipe::automatic;
-  const AnimalTraining training(recipe);
+  AnimalTraining training(recipe);
   const i64 batches = training.task.batches().in_epoch();
   CHECK(batches > 4);
   CHECK(training.task.recipe().evaluate_every == (batches + 1) / 2);
@@ -60,21 +60,22 @@ TEST_CASE("the validation loss is the mean over all tokens, without smoothing an
     total += cross_entropy(model(row(source), row(target), pass), row(labels), {.reduction = Reduction::sum}).item();
     tokens += static_cast<i64>(labels.size());
   }
-  CHECK(training.task.evaluate() == doctest::Approx(total / static_cast<double>(tokens)).epsilon(1e-5));
+  CHECK(training.task.validation_loss() == doctest::Approx(total / static_cast<double>(tokens)).epsilon(1e-5));
 }
 
 TEST_CASE("the loss of a step is smoothed, and the mean over its target tokens") {
   TranslationRecipe recipe = small::small_translation_recipe();
   recipe.model.layer.dropout = 0;
   AnimalTraining training(recipe);
-  const std::vector<i64> tokens = training.task.draw(1, 2);
+  const std::vector<Items> tokens = training.task.draw(1, 2);
   REQUIRE(tokens.size() == 2);
   double mean = 0;
   for (i64 i = 0; i < 2; ++i) {
     nn::Pass pass = nn::Pass::training(1, 1, i);
-    mean += training.task.loss(i, pass).item() * static_cast<double>(tokens[static_cast<size_t>(i)]);
+    mean += training.task.loss(i, pass).loss.item() * static_cast<double>(tokens[static_cast<size_t>(i)].counted);
   }
-  CHECK(training.trainer.step().loss == doctest::Approx(mean / static_cast<double>(tokens[0] + tokens[1])));
+  CHECK(training.trainer.step().loss ==
+        doctest::Approx(mean / static_cast<double>(tokens[0].counted + tokens[1].counted)));
   recipe.smoothing = 0;
   AnimalTraining plain(recipe);
   CHECK(std::abs(plain.trainer.step().loss - training.trainer.losses()[0]) > 1e-4);
@@ -97,10 +98,10 @@ TEST_CASE("a training that is resumed in the middle of an epoch, with other thre
   second.trainer.load_state(first.trainer.state());
   second.train(12);
   CHECK(second.trainer.hash() == whole.trainer.hash());
-  CHECK(second.trainer.best_loss() == whole.trainer.best_loss());
+  CHECK(second.trainer.best_score() == whole.trainer.best_score());
   whole.trainer.end_with_judged();
   second.trainer.end_with_judged();
-  CHECK(second.task.evaluate() == whole.task.evaluate());
+  CHECK(second.task.validation_loss() == whole.task.validation_loss());
 }
 
 TEST_CASE("measuring the time to come changes nothing") {
@@ -173,7 +174,7 @@ TEST_CASE("a recipe with which no training is possible is refused before any tex
 TEST_CASE("tokens of a step are counted without padding, and a part of the validation is timed for all of it") {
   AnimalTraining training;
   TranslationTask& task = training.task;
-  task.draw(1, 2);
+  const std::vector<Items> drawn = task.draw(1, 2);
   i64 tokens = 0;
   for (i64 i = 0; i < 2; ++i) {
     TranslationBatches batches(training.data.training, task.recipe().batch_tokens,
@@ -182,6 +183,6 @@ TEST_CASE("tokens of a step are counted without padding, and a part of the valid
     for (const Tensor* x : {&batch.source, &batch.labels})
       for (i64 k = 0; k < x->count(); ++k) tokens += x->at(k) != pad_id;
   }
-  CHECK(task.tokens_read() == tokens);
+  CHECK(drawn[0].read + drawn[1].read == tokens);
   CHECK(task.seconds_of_evaluation() > 0);
 }

@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include "apps/tasks/translate/saved.h"
+#include "core/files/safetensors.h"
 #include "tests/apps/run_program.h"
 #include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/temporary_folder.h"
@@ -128,6 +129,44 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
   CHECK(resumed.text.substr(0, resumed.text.find(" in ")) == whole.text.substr(0, whole.text.find(" in ")));
   CHECK(contains(contents(log), "\n{\"step\":160,\"validation\":"));
   check_failure(quoted_program + "translate train --resume " + model, "is finished, or was never started");
+}
+
+TEST_CASE("an unfinished training is no model, and is refused if its parts do not fit together") {
+  const AnimalFiles animals;
+  REQUIRE(errors(animals.train + "--steps 100000000 --evaluate-every 100000 --time-limit 0.002 --save '" +
+                 animals.model + "'")
+              .exit_code == 130);
+  const std::string file = animals.model + ".resume", whole = contents(file),
+                    resume = quoted_program + "translate train --resume '" + animals.model + "'";
+  check_failure(quoted_program + "translate decode --load '" + file + "' </dev/null",
+                file + " is an unfinished training; its model is in the file without .resume");
+  const auto check_refused = [&](const auto& change, const std::string& message) {
+    orrery::TensorFile changed = orrery::read_safetensors(file);
+    change(changed);
+    orrery::write_safetensors(file, changed.tensors, changed.metadata);
+    check_failure(resume, message);
+    set_contents(file, whole);
+  };
+  check_refused(
+      [](orrery::TensorFile& f) {
+        std::erase_if(f.tensors, [](const auto& entry) { return entry.first.starts_with("parameter.decoder."); });
+      },
+      "translate: the saved state has no parameter.decoder.");
+  check_refused([](orrery::TensorFile& f) { f.metadata.erase("vocabulary"); }, "it has no vocabulary");
+  check_refused([](orrery::TensorFile& f) { f.metadata["origin"] = "{}"; },
+                "load " + file + ": translation origin: has no field \"source\"");
+  const auto with_options = [](const std::string& from, const std::string& to) {
+    return [=](orrery::TensorFile& f) {
+      std::string& options = f.metadata.at("options");
+      REQUIRE(contains(options, from));
+      options.replace(options.find(from), from.size(), to);
+    };
+  };
+  check_refused(with_options("\"max-tokens\": 20", "\"max-tokens\": 65536"), "load " + file + ": --batch-tokens: ");
+  check_refused(with_options("\"d-model\": 8", "\"d-model\": 12288"), "is too small for the model it describes");
+  check_refused(with_options("\"d-model\": 8", "\"d-model\": 8000000"),
+                "load " + file + ": --d-model: '8000000' is not a whole number from 1 to 12288");
+  check_refused(with_options("\"d-model\": 8", "\"d-modell\": 8"), "there is no option \"d-modell\"");
 }
 
 TEST_CASE("a training ends early at a time limit, or for want of a lower loss") {

@@ -1,5 +1,5 @@
 // Chapter 9. Tests of --save FOLDER/: where the model and the log stand, and who finds them there.
-#include "apps/training/run_options.h"
+#include "apps/training/options.h"
 
 #include "tests/apps/tasks/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"

@@ -1,0 +1,203 @@
+// Chapter 9. The options for a training's recipe, with their ranges, and for its run.
+#include "apps/training/options.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "apps/program/exit_code.h"
+#include "apps/program/option_file.h"
+#include "apps/program/output_file.h"
+#include "apps/program/system.h"
+#include "core/error.h"
+#include "core/files/file.h"
+#include "core/machine/memory.h"
+#include "core/machine/parallel.h"
+#include "core/products/gemm.h"
+
+namespace orrery {
+
+namespace {
+
+constexpr i64 megabyte = i64{1} << 20, most_megabytes = i64{1} << 24;
+constexpr i64 most_steps = 100'000'000;
+
+void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
+  begin_group(command, "Optimiser");
+  add_choice(command, "--optimizer", recipe.optimizer, "What turns gradients into steps");
+  add_number(command, "--beta1", recipe.beta1, 0, 0.999999, "Adam: decay of its mean of the gradients");
+  add_number(command, "--beta2", recipe.beta2, 0, 0.999999, "Adam: decay of its mean of their squares");
+  add_number(command, "--eps", recipe.eps, 1e-30, 1, "Adam: added to the square root, against a division by 0");
+  add_number(command, "--momentum", recipe.momentum, 0, 0.999999, "SGD: decay of its sum of gradients");
+  add_number(command, "--muon-momentum", recipe.muon_momentum, 0, 0.999999, "Muon: decay of its sum of gradients");
+  add_number(command, "--weight-decay", recipe.weight_decay, 0, 100, "Weight decay, only of matrices");
+  add_number(command, "--clip", recipe.clip, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
+}
+
+// Adds an option for a number of steps. `automatic` says what follows if it is not given; "": its default.
+void add_steps(CLI::App& command, const std::string& name, i64& value, const std::string& description,
+               const std::string& automatic) {
+  const std::string otherwise = automatic.empty() ? "" : "; if not given, " + automatic;
+  CLI::Option* option = add_whole_number(command, name, value, 0, most_steps, description + otherwise);
+  if (!automatic.empty()) show_default(option, "");
+}
+
+void add_rate_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
+  begin_group(command, "Learning rate");
+  add_choice(command, "--schedule", recipe.schedule, "How the rate changes");
+  add_number(command, "--rate", recipe.rate, 0, 100, "Largest learning rate; with noam, the factor of the schedule");
+  add_number(command, "--first-rate", recipe.first_rate, 0, 100, "Rate at which the warm-up of inverse_sqrt begins");
+  add_number(command, "--last-rate", recipe.last_rate, 0, 100, "Rate at which the cosine ends");
+  add_steps(command, "--warmup", recipe.warmup, "First steps, in which the rate rises", automatic.warmup);
+  add_number(command, "--cooldown", recipe.cooldown, 0, 1,
+             "Share of the steps, at the end, in which the rate falls to 0");
+}
+
+void add_evaluation_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
+  begin_group(command, evaluation_group);
+  add_steps(command, "--evaluate-every", recipe.evaluate_every,
+            "Steps between evaluations, after each of which the best model is saved; 0: no evaluations",
+            automatic.evaluate_every);
+  add_number(command, "--average", recipe.average, 0, 0.999999,
+             "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: no mean");
+  add_whole_number(command, "--average-last", recipe.average_last, 0, 1000,
+                   "Evaluate and save the mean of the parameters of this many latest evaluations; 0: no mean");
+  add_whole_number(command, "--patience", recipe.patience, 0, 1000000,
+                   "End after this many evaluations in a row without a new lowest loss; 0: make all steps");
+}
+
+// "average_last" in a message becomes "--average-last"; other words stay.
+std::string with_option_names(const std::string& message, const std::vector<std::string>& fields) {
+  const auto in_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c == '-'; };
+  std::string result;
+  for (auto at = message.begin(); at != message.end();) {
+    const auto end = in_word(*at) ? std::find_if_not(at, message.end(), in_word) : at + 1;
+    std::string word(at, end);
+    if (std::find(fields.begin(), fields.end(), word) != fields.end()) {
+      std::replace(word.begin(), word.end(), '_', '-');
+      word = "--" + word;
+    }
+    result += word;
+    at = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic) {
+  begin_group(command, training_group);
+  add_whole_number(command, "--steps", recipe.steps, 1, most_steps, "Updates of the parameters");
+  add_whole_number(command, "--micro-batches", recipe.micro_batches, 1, 65536,
+                   "Batches whose gradients are added up for one step");
+  add_seed(command, recipe.seed);
+  add_optimizer_options(command, recipe);
+  add_rate_options(command, recipe, automatic);
+  add_evaluation_options(command, recipe, automatic);
+}
+
+void check_recipe_options(const TrainingRecipe& recipe) {
+  try {
+    recipe.validate();
+  } catch (const Error& error) { usage_error("recipe", with_option_names(error.rule(), field_names(recipe))); }
+}
+
+std::string RunOptions::chosen() const { return json_text(values_of(deciding), 2); }
+
+TrainingLog::Earlier RunOptions::earlier_log() const {
+  if (!resume.empty()) return TrainingLog::Earlier::continued;
+  return overwrite ? TrainingLog::Earlier::replaced : TrainingLog::Earlier::kept;
+}
+
+void RunOptions::check_earlier_log() const {
+  std::error_code absent;
+  if (std::filesystem::exists(log, absent)) TrainingLog(log, earlier_log());
+}
+
+std::string RunOptions::in_folder(const std::string& path, bool is_new) {
+  const std::filesystem::path model = model_in(path);
+  if (model == path || (is_new && !path.ends_with('/'))) return path;
+  if (is_new) new_folder = model.parent_path();
+  const std::filesystem::path log_there = model.parent_path() / log_in_folder;
+  std::error_code absent;
+  if (log.empty() && (is_new || std::filesystem::exists(log_there, absent))) log = log_there;
+  return model;
+}
+
+RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
+  begin_group(command, "Run");
+  run.deciding.push_back(add_tiles(command, run.tiles));
+  const auto folder_of = [&run](bool is_new) {
+    return [&run, is_new](const std::string& path) { return run.in_folder(path, is_new); };
+  };
+  change_text(add_file(command, "--save", run.save,
+                       "Save the best model in this file, and the state of an unfinished training in FILE.resume. A "
+                       "name that ends in / means a folder, for the model (model.safetensors) and the log (log.jsonl)"),
+              folder_of(true));
+  add_flag(command, "--overwrite", run.overwrite, "Replace an existing model, unfinished training or log");
+  CLI::Option* print_config = add_flag(command, "--print-config", run.print_config,
+                                       "Do not train: print the options that decide what is trained, for --config");
+  std::vector<CLI::Option*> of_a_new_training = options_of(command);
+  for (const CLI::Option* text : texts) std::erase(of_a_new_training, text);
+  CLI::Option* resume =
+      add_file(command, "--resume", run.resume,
+               "Continue the training that --save FILE started, with its options: none of those above may be given" +
+                   std::string(texts.empty() ? "" : ", except texts that are elsewhere now"));
+  change_text(resume, folder_of(false));
+  exclude(resume, of_a_new_training);
+  add_file(command, "--log", run.log,
+           "Write options, losses, evaluations and samples to this file, one JSON object a line, for orrery report; "
+           "--resume appends to it, and only --overwrite replaces one that is there");
+  add_number(command, "--time-limit", run.time_limit, 0, 1e6,
+             "Stop after this many minutes of training, as after Ctrl-C; 0: no limit");
+  show_default(add_whole_number(command, "--max-memory", run.max_memory, 1, most_megabytes,
+                                "Largest memory for tensors, in MB, and for the texts of a translator; if not given, "
+                                "nine tenths of what is free at the start. A training that needs more ends with an "
+                                "error: if it swapped, it would be many times slower, and so would every other "
+                                "program"),
+               "");
+  CLI::Option* threads = add_threads(command, run.threads);
+  add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
+  return {resume, threads, print_config};
+}
+
+void set_up(const RunOptions& run) {
+  if (!run.new_folder.empty() && !run.print_config) make_folder(run.new_folder);
+  set_threads(static_cast<int>(run.threads));
+  set_least_tiles(static_cast<int>(run.tiles));
+  const SystemMemory memory = memory_of(SystemFiles());
+  // A tenth is left for texts and threads, and because the system only estimates what is available.
+  i64 limit = memory.available / 10 * 9;
+  if (memory.total > 0) limit = std::max(limit, megabyte);  // 0 would mean that there is no limit
+  limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : limit);
+}
+
+int print_config(const RunOptions& run) {
+  std::cout << run.chosen() << std::endl;
+  return done;
+}
+
+void check_outputs(const RunOptions& run, const TrainingFiles& files, const std::vector<NamedFile>& texts,
+                   const std::vector<NamedFile>& others) {
+  const std::string& program = files.program();
+  for (const NamedFile& text : texts)
+    check(!files.writes(text.path), program, "--save ", files.model(), " would write over ", text.name, ' ', text.path);
+  std::vector<NamedFile> read = texts, outputs = others;
+  read.push_back({"the file of --config,", run.config});
+  outputs.push_back({"--log", run.log});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path] = outputs[i];
+    check_can_write_text(program, option, path);
+    check(!files.writes(path), program, option, ' ', path, " would write over the files of --save ", files.model());
+    for (const NamedFile& file : read)
+      check(!is_same_file(path, file.path), program, option, ' ', path, " would write over ", file.name, ' ',
+            file.path);
+    for (size_t k = 0; k < i; ++k)
+      check(!is_same_file(path, outputs[k].path), program, option, " and ", outputs[k].name, " name the same file, ",
+            path);
+  }
+}
+
+}  // namespace orrery

@@ -1,0 +1,94 @@
+// Chapter 9. The training program: begins, resumes, checks, reports and saves a training, whatever is trained.
+//
+// The command of a task is one class, which may be the task itself:
+//   class Masked final : public TrainingProgram, public Task { ... };  // its options, its data, its losses
+//   void add_masked(CLI::App& orrery, int& exit_code) {
+//     add_training(orrery, exit_code, std::make_shared<Masked>(), "masked", "Learn masked words", "Example: ...");
+//   }
+// A new training calls, in this order: settle, check_given, read, choose, build. One that is resumed takes the options
+// that decide what is trained from its file, and calls settle, read, build. Then the trainer makes its steps
+// (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apps/training/deadline.h"
+#include "apps/training/options.h"
+#include "apps/training/run.h"
+
+namespace orrery {
+
+class TrainingProgram {
+ public:
+  virtual ~TrainingProgram() = default;
+
+  /// Its name, with which errors begin, and which FILE.resume keeps.
+  virtual std::string program() const = 0;
+  /// How it is typed.
+  virtual std::string command() const { return "orrery " + program(); }
+  /// Where the options put what they say of the recipe.
+  virtual TrainingRecipe& recipe() = 0;
+
+  /// Adds the options that decide what is trained, and no others; those that name texts are `text_options`, too. They
+  /// take effect in this order, so that one that chooses a preset comes before those that change it.
+  virtual void add_options(CLI::App& command) = 0;
+  /// Adds options that decide how a run goes or what it writes.
+  virtual void add_other_options(CLI::App&, const RunOptionHandles&) {}
+  /// Something else than a training, if an option asks for it: its exit code.
+  virtual std::optional<int> instead() { return std::nullopt; }
+
+  /// Completes what the options say; names of files become absolute. Error: wrong usage, of options that contradict one
+  /// another.
+  virtual void settle() { check_recipe_options(recipe()); }
+  /// Error: wrong usage, of a new training that lacks something.
+  virtual void check_given() const {}
+  /// What is learned from, and what is written besides model and log.
+  virtual std::vector<NamedFile> texts() const { return {}; }
+  virtual std::vector<NamedFile> figures() const { return {}; }
+  /// Reads what is learned from: for a new training, or for one that is resumed. Error: these are not the texts that
+  /// the training began with.
+  virtual void read(const UnfinishedTraining*) {}
+  /// Chooses what --minutes leaves open, and sets `deadline` and `afterwards`.
+  virtual void choose() {}
+  /// Makes the model, and what trains it; it lives as long as the program.
+  virtual Task& build() = 0;
+
+  /// Says what is learned from. Nothing can refuse the training any more.
+  virtual void announce() {}
+
+  /// What the saved model says besides its options: its configuration, its vocabulary.
+  virtual Metadata of_model() const = 0;
+  /// What FILE.resume says besides state and options, for `read`.
+  virtual Metadata of_training() const { return of_model(); }
+
+  /// A line to print after an evaluation, of the judged parameters, such as a sample of what the model writes.
+  virtual std::string sample() { return ""; }
+  virtual void after_step(const StepResult&) {}
+  /// Seconds from the last step to the end of the command.
+  virtual double seconds_afterwards(double /*seconds_of_step*/) { return 0; }
+  /// Gives the model the parameters to save, judges it, and prints what it can do. This one keeps the best parameters,
+  /// and prints the task's scores.
+  virtual Score report(Trainer& trainer);
+  virtual void write_figures() {}
+  /// The last thing that a training does, if it is finished. Error: it has not reached what was asked for.
+  virtual void end() {}
+
+  RunOptions run;
+  std::vector<CLI::Option*> text_options;  ///< those of the deciding options that may be given with --resume
+  std::string options;                     ///< the values of the deciding options, which files and log keep
+  Stopwatch watch;                         ///< of the whole command
+  std::optional<Deadline> deadline;        ///< of --minutes
+  double afterwards = 0;                   ///< with a deadline: seconds for what follows the last step
+};
+
+/// Adds the sub-command `name` to `parent`, which trains `program`.
+void add_training(CLI::App& parent, int& exit_code, const std::shared_ptr<TrainingProgram>& program,
+                  const std::string& name, const std::string& description, const std::string& footer);
+
+/// The same paths for another folder; "" stays.
+std::string absolute_path(const std::string& path);
+
+}  // namespace orrery
