@@ -6,10 +6,9 @@
 #pragma once
 
 // Arithmetic, and functions of single elements.
-#include "autograd/ops/activation.h"   // tanh sigmoid relu gelu gelu_tanh silu
+#include "autograd/ops/activation.h"   // tanh sigmoid relu gelu gelu_tanh silu glu
 #include "autograd/ops/arithmetic.h"   // add sub mul div neg scale shift, and + - * /
 #include "autograd/ops/elementwise.h"  // pow exp log sqrt
-#include "autograd/ops/glu.h"          // glu
 
 // Sums, products, and moving elements.
 #include "autograd/ops/layout.h"  // reshape permute concat slice split split3
@@ -18,6 +17,7 @@
 
 // What networks are made of.
 #include "autograd/ops/attention.h"      // attention masked_softmax by_distance zero_padding
+#include "autograd/ops/convolution.h"    // convolution
 #include "autograd/ops/cross_entropy.h"  // cross_entropy
 #include "autograd/ops/dropout.h"        // dropout
 #include "autograd/ops/embedding.h"      // embedding embedding_sum
@@ -30,7 +30,6 @@
 // forms are the ones to read; tests compare both.
 #include "autograd/ops/fused/attention/packed_attention.h"   // packed_attention
 #include "autograd/ops/fused/attentive_gru.h"                // attentive_gru
-#include "autograd/ops/fused/convolution.h"                  // convolution
 #include "autograd/ops/fused/gru.h"                          // gru
 #include "autograd/ops/fused/linear/feed_forward.h"          // gelu_feed_forward gelu_tanh_feed_forward
 #include "autograd/ops/fused/linear/linear.h"                // linear linear_relu

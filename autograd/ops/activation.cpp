@@ -4,13 +4,22 @@
 //   sigmoid s(x)      y' = y (1 - y)
 //   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
+//
+// One is not elementwise, the gated linear unit of Dauphin et al. 2017 ("Language Modeling with Gated Convolutional
+// Networks"): one half of the numbers decides how much of the other half passes. x = [a | b] along the last axis, and
+//   y = a g        g = s(b)        da = dy g        db = dy a g (1 - g)
+// da is dy times g, which is near 1 where the gate is open. In a gated tanh unit, da would also have the factor
+// tanh'(a), which is small where |a| is large. So gradients pass through many layers of this kind (section 3).
 #include "autograd/ops/activation.h"
 
+#include "autograd/apply.h"
 #include "autograd/elementwise.h"
 #include "autograd/ops/formulas.h"
+#include "core/kernels/elementwise.h"
 #include "core/machine/math.h"
 
 namespace orrery {
+using namespace kernels;
 namespace {
 
 struct Tanh {
@@ -50,6 +59,58 @@ struct Silu {
   }
 };
 
+template <class T>
+void glu_row(i64 C, const T* x, T* y) {
+  const T* b = x + C;
+#pragma omp simd
+  for (i64 i = 0; i < C; ++i) y[i] = x[i] * math::sigmoid(b[i]);
+}
+
+template <class T>
+void glu_derivative_row(i64 C, const T* x, const T* dy, T* dx) {
+  const T* b = x + C;
+#pragma omp simd
+  for (i64 i = 0; i < C; ++i) {
+    const T g = math::sigmoid(b[i]), da = dy[i] * g;
+    dx[i] = da;
+    dx[C + i] = da * x[i] * (T{1} - g);
+  }
+}
+
+struct Glu {
+  static constexpr std::string_view name = "glu";
+  Saved x;
+
+  Tensor forward(const Tensor& in) {
+    check(in.rank() >= 1 && in.size(-1) % 2 == 0, name, "needs an even number of columns, has shape ", in.shape());
+    x = in;
+    const i64 C = in.size(-1) / 2;
+    Tensor y = Tensor::empty(in.shape().without_last().plus(C), in.dtype());
+    dispatch_floating(in.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T* from = in.data<T>();
+      T* to = y.write<T>();
+      for_rows(in.shape().without_last().count(), 2 * C,
+               [=](i64 row) { glu_row(C, from + row * 2 * C, to + row * C); });
+    });
+    return y;
+  }
+
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor& in = x;
+    const i64 C = dy.size(-1);
+    Tensor d = Tensor::empty(in.shape(), in.dtype());
+    dispatch_floating(in.dtype(), name, [&](auto t) {
+      using T = decltype(t);
+      const T *at = in.data<T>(), *from = dy.data<T>();
+      T* to = d.write<T>();
+      for_rows(in.shape().without_last().count(), 2 * C,
+               [=](i64 row) { glu_derivative_row(C, at + row * 2 * C, from + row * C, to + row * 2 * C); });
+    });
+    dx.add(0, std::move(d));
+  }
+};
+
 }  // namespace
 
 Variable tanh(const Variable& x) { return elementwise(Tanh{}, x); }
@@ -58,5 +119,6 @@ Variable relu(const Variable& x) { return elementwise(formula::Relu{}, x); }
 Variable gelu(const Variable& x) { return elementwise(formula::Gelu{}, x); }
 Variable gelu_tanh(const Variable& x) { return elementwise(formula::GeluTanh{}, x); }
 Variable silu(const Variable& x) { return elementwise(Silu{}, x); }
+Variable glu(const Variable& x) { return apply(Glu{}, x); }
 
 }  // namespace orrery

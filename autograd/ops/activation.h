@@ -1,6 +1,6 @@
 // Chapter 3. Activation functions: the nonlinearities between linear maps.
 //
-// Each is applied to every element of x, which is f32 or f64: y has the shape of x.
+// Each but glu is applied to every element of x, which is f32 or f64: y has the shape of x.
 #pragma once
 
 #include "autograd/variable.h"
@@ -18,5 +18,7 @@ Variable gelu(const Variable& x);
 Variable gelu_tanh(const Variable& x);
 /// x s(x); also called swish.
 Variable silu(const Variable& x);
+/// The gated linear unit: a s(b) for x = [a | b], [..., 2 C] to [..., C]. Error: an odd number of columns.
+Variable glu(const Variable& x);
 
 }  // namespace orrery

@@ -9,7 +9,7 @@
 // Shapes: x [B, T, in], weight [out, in, width] and bias [out] as in torch.nn.Conv1d, y [B, T, out].
 #pragma once
 
-#include "autograd/ops/fused/convolution.h"
+#include "autograd/ops/convolution.h"
 #include "core/mask.h"
 #include "nn/init.h"
 #include "nn/module.h"

@@ -5,8 +5,7 @@
 // Shapes: x [..., in], W [out, in], b [out], y [..., out]. W is stored with one row per output, as in PyTorch's files.
 // Attention, feed-forward networks and the last layer of a model (`generator`, `lm_head`) multiply by their weights
 // only through a Linear. You can replace each of these by a LinearMap of your own, such as one with a low-rank update
-// (apps/book/ch7/lora.cpp). The layer around it does not change. (Gru and Convolution cannot be replaced:
-// nn/README.md.)
+// (apps/book/ch7/lora.cpp). The layer around it does not change. (Convolution cannot be replaced: nn/README.md.)
 // Read next: nn/layers/feed_forward.h
 #pragma once
 

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
+#include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/attention.h"
 #include "autograd/ops/embedding.h"
-#include "autograd/ops/glu.h"
 #include "autograd/ops/layout.h"
 #include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"

@@ -7,13 +7,14 @@
 // has `width` times the numbers of x, so it is made for a few sequences at a time, and again in backward.
 // Inputs beyond the padding length of a row count as 0 and get the gradient 0, whatever they hold.
 // Shapes: x [B, T, C_in], W [C_out, C_in, width] (PyTorch's), b [C_out], y [B, T + left + right - (width - 1), C_out].
-#include "autograd/ops/fused/convolution.h"
+#include "autograd/ops/convolution.h"
 
 #include "autograd/apply.h"
-#include "autograd/ops/fused/linear/linear_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/kernels/reduce.h"
 #include "core/mask.h"
+#include "core/products/gemm.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 using namespace kernels;
@@ -36,10 +37,16 @@ struct Convolution {
     dispatch_floating(in.dtype(), name, [&](auto t) {
       using T = decltype(t);
       T* to = y.write<T>();
+      const T* b = data_or_null<T>(bias);
       for_chunks([&](i64 begin, i64 end, Tensor& unfolded) {
         unfold<T>(begin, end, unfolded.write<T>());
-        linear_rows<T>({unfolded.data<T>(), unfolded.size(0), unfolded.size(1)}, matrix<T>(), data_or_null<T>(bias),
-                       {to + begin * steps * C_out, unfolded.size(0), C_out});
+        const Mat<const T> U(unfolded.data<T>(), unfolded.size(0), unfolded.size(1));
+        const Mat<T> part(to + begin * steps * C_out, unfolded.size(0), C_out);
+        const auto fill = [=, this](const Tile& tile) {
+          for (i64 row = tile.row; row < tile.row_end; ++row)
+            std::copy(b + tile.column, b + tile.column_end, part.data + row * C_out + tile.column);
+        };
+        gemm<T>(U, matrix<T>(), part, Trans::b, b ? TileWork(fill) : TileWork(), nullptr);
       });
     });
     return y;
@@ -55,7 +62,8 @@ struct Convolution {
         const Mat<T> U(unfolded.write<T>(), unfolded.size(0), unfolded.size(1));
         if (dx.wanted(of_W)) {
           unfold<T>(begin, end, U.data);
-          add_weight_gradient<T>(dx, of_W, part, U);
+          const GradientBuffer into = dx.into(of_W);
+          gemm<T>(part, U, Mat<T>(into.buffer.write<T>(), C_out, C_in * width), Trans::a, !into.is_new);
         }
         if (dx.wanted(of_x)) {
           gemm<T>(part, matrix<T>(), U);
