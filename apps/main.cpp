@@ -1,5 +1,6 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each.
 #include "apps/program/command.h"
+#include "apps/program/crowding.h"
 #include "apps/program/openblas_start.h"
 
 #ifndef __SANITIZE_ADDRESS__  // AddressSanitizer's library is not ready so early
@@ -10,6 +11,7 @@
 
 int main(int argc, char** argv) {
   using namespace orrery;
+  loop_rules.team = crowding_team;
   return run_program(argc, argv,
                      {add_toy, add_lm, add_translate, add_report, add_inspect, add_doctor, add_gradcheck, add_leakcheck,
                       add_bench, add_claims, add_figure, add_trace, add_complete});

@@ -209,10 +209,10 @@ TEST_CASE("files have at most 450 lines of at most 120 columns; about 300 is usu
 
 TEST_CASE("the process-wide state is this list") {
   CHECK(report(state_of(tree())) ==
-        report({"apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
+        report({"apps/program/crowding.cpp: crowding", "apps/program/crowding.cpp: wait_before",
+                "apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
                 "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
-                "autograd/variable.cpp: recording", "core/machine/crowding.cpp: crowding",
-                "core/machine/crowding.cpp: wait_before", "core/machine/memory.cpp: storage",
+                "autograd/variable.cpp: recording", "core/machine/memory.cpp: storage",
                 "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: current_least_tiles"}));
 }
 

@@ -10,7 +10,6 @@
 #include <limits>
 
 #include "core/dtype.h"
-#include "core/machine/crowding.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -23,17 +22,24 @@ namespace orrery {
 inline constexpr i64 elementwise_grain = 8192;
 
 /// Sets the number of threads for parallel loops that this thread begins from now on; at least 1. Results do not depend
-/// on it. When other programs keep cores busy, loops use fewer for a while (core/machine/crowding.h).
+/// on it.
 void set_threads(int threads);
 /// That number, or less if OMP_THREAD_LIMIT or OMP_MAX_ACTIVE_LEVELS allow only less; inside a parallel region of the
 /// host program 1, unless the host allows nested regions.
 int threads();
 
-/// How loops that this thread begins are shared among threads. Only tests and proofs change it
-/// (autograd/check/scheduling.h).
+/// The threads of one loop of several tasks.
+struct Team {
+  int threads;
+  void (*on_each)(void* state) = nullptr;  ///< called by each of them before its first task; must not throw
+  void* state = nullptr;
+};
+
+/// How loops that this thread begins are shared among threads. Programs give threads up on a busy machine
+/// (apps/program/crowding.h); proofs force other schedules (autograd/check/scheduling.h).
 struct LoopRules {
   i64 largest_grain = std::numeric_limits<i64>::max();  ///< chunks have at most this many elements
-  Team (*team)(int asked) = crowding_team;  ///< who runs a loop of several tasks where `asked` threads are set
+  Team (*team)(int asked) = nullptr;  ///< who runs a loop where `asked` threads are set; if null, that many
 };
 inline thread_local LoopRules loop_rules;
 
@@ -79,13 +85,14 @@ class FlushDenormals {
 /// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
 template <class Body>
 void parallel_tasks(i64 count, const Body& body) {
-  const Team team = count <= 1 ? Team{1} : loop_rules.team(threads());
+  const int asked = count <= 1 ? 1 : threads();
+  const Team team = count > 1 && loop_rules.team ? loop_rules.team(asked) : Team{asked};
   // One thread runs in a parallel region too. A second copy of the loop, without a region, might be compiled
   // differently, and so round differently.
 #pragma omp parallel num_threads(team.threads)
   {
     const FlushDenormals flushed;
-    team.note_wait();
+    if (team.on_each) team.on_each(team.state);
 #pragma omp for schedule(static)
     for (i64 i = 0; i < count; ++i) body(i);
   }

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench busy`: how long a training step takes while other programs use the cores too.
 //
 // The threads of a loop wait for the last one, and a thread whose core is taken by another program stops for
-// milliseconds; core/machine/crowding.h describes the remedy. The bound: beside one busy program, and beside a second
+// milliseconds; apps/program/crowding.h describes the remedy. The bound: beside one busy program, and beside a second
 // training, a step with all threads takes no longer than a step with a single thread; within 5 %, since such
 // measurements vary by that much.
 #include <signal.h>

@@ -1,6 +1,6 @@
-// Chapter 8. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part;
+// Chapter 9. Tests of the rule that takes threads back: fed with times, so that no clock and no machine plays a part;
 // and one of the whole, on a machine that is made busy.
-#include "core/machine/crowding.h"
+#include "apps/program/crowding.h"
 
 #include <doctest/doctest.h>
 
@@ -10,8 +10,6 @@
 #include <set>
 #include <thread>
 #include <vector>
-
-#include "core/machine/parallel.h"
 
 using namespace orrery;
 
@@ -93,6 +91,7 @@ TEST_CASE("crowding: loops that are looked at run every task once, whatever the 
   std::vector<int> runs(1000, 0);
   std::thread([&] {
     set_threads(3);
+    loop_rules.team = crowding_team;
     for (int loop = 0; loop < 2000; ++loop) parallel_tasks(1000, [&](i64 i) { ++runs[static_cast<size_t>(i)]; });
   }).join();
   CHECK(runs == std::vector<int>(1000, 2000));
@@ -135,6 +134,7 @@ TEST_CASE("crowding: beside more programs that compute than there are cores, thr
   size_t least = 2;
   std::thread([&] {
     set_threads(2);
+    loop_rules.team = crowding_team;
     const i64 before = nanoseconds_without_core();
     for (const auto begin = std::chrono::steady_clock::now(); seconds_since(begin) < 20 && least == 2;)
       least = threads_of_a_loop();

@@ -1,11 +1,12 @@
-// Chapter 8. How long threads waited for a core, and what follows from it.
-#include "core/machine/crowding.h"
+// Chapter 9. How long threads waited for a core, and what follows from it.
+#include "apps/program/crowding.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
 
@@ -91,9 +92,16 @@ struct Crowding {
 thread_local Crowding crowding;
 thread_local i64 wait_before = 0;  // this thread's count when it looked last
 
-// A look takes two loops. The threads of the first add how long they waited (Team::add_wait); when the next loop
-// begins, the rule judges their sum. The first sum after a pause or a change of threads is stale and counts as 0. While
-// one thread runs, nobody looks, and the rule is asked only whether it is time to try all threads again.
+// Adds how long this thread waited since its last look to the nanoseconds that `sum` points to.
+void add_wait(void* sum) {
+  const i64 now = nanoseconds_without_core();
+  static_cast<std::atomic<i64>*>(sum)->fetch_add(std::max<i64>(0, now - wait_before), std::memory_order_relaxed);
+  wait_before = now;
+}
+
+// A look takes two loops. The threads of the first add how long they waited; when the next loop begins, the rule judges
+// their sum. The first sum after a pause or a change of threads is stale and counts as 0. While one thread runs, nobody
+// looks, and the rule is asked only whether it is time to try all threads again.
 Team Crowding::team(int asked) {
   const double now = steady_seconds();
   const bool changed = asked != rule.asked(), due = changed || now >= last_look + seconds_between_looks;
@@ -107,16 +115,11 @@ Team Crowding::team(int asked) {
   looked = rule.threads() > 1;
   stale = stale || now > last_look + 5 * seconds_between_looks;
   last_look = now;
-  return {rule.threads(), looked ? &waited : nullptr};
+  if (!looked) return {rule.threads()};
+  return {rule.threads(), add_wait, &waited};
 }
 
 }  // namespace
-
-void Team::add_wait() const {
-  const i64 now = nanoseconds_without_core();
-  waited->fetch_add(std::max<i64>(0, now - wait_before), std::memory_order_relaxed);
-  wait_before = now;
-}
 
 Team crowding_team(int asked) {
   if (asked == 1) return {asked};

@@ -1,4 +1,4 @@
-// Chapter 8. Fewer threads for a while, when other programs keep the cores busy.
+// Chapter 9. Fewer threads for a while, when other programs keep the cores busy.
 //
 // A loop ends when its last thread does. If another program runs on one of the cores, a thread may stand still for
 // milliseconds in a loop that takes microseconds, and all other threads wait for it: on two cores, beside one busy
@@ -7,11 +7,10 @@
 // The system counts for each thread how long it was ready to run and had no core. About every 10 ms, the threads of one
 // loop read these counts. If threads waited much longer than usual, then for the next 0.1 s loops use only as many
 // threads as had a core; after that they try all threads again. Each time that fails, the pause doubles, up to 3.2 s.
+// A program turns this on for the loops of a thread: loop_rules.team = crowding_team;
 #pragma once
 
-#include <atomic>
-
-#include "core/dtype.h"
+#include "core/machine/parallel.h"
 
 namespace orrery {
 
@@ -32,20 +31,7 @@ class CrowdingRule {
   double all_since_ = 0, all_again_at_ = 0, pause_ = 0;
 };
 
-/// The threads of one loop.
-struct Team {
-  int threads;
-  std::atomic<i64>* waited = nullptr;  ///< where its threads add how long they waited; null in most loops
-  /// Called by each of the loop's threads.
-  void note_wait() const {
-    if (waited != nullptr) add_wait();
-  }
-
- private:
-  void add_wait() const;
-};
-
-/// The threads of a loop that the calling thread begins, if `asked` threads are set.
+/// The threads of a loop that the calling thread begins, if `asked` threads are set: for `loop_rules.team`.
 Team crowding_team(int asked);
 
 /// Nanoseconds for which the calling thread has been ready to run and had no core.
