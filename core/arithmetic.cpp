@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/kernels/elementwise.h"
+#include "core/kernels/reduce.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

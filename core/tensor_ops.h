@@ -1,4 +1,4 @@
-// Chapter 1. Operations on tensors without derivatives: creation, arithmetic, products, and moving elements.
+// Chapter 1. Operations on tensors without derivatives: creation, arithmetic, sums, products, and moving elements.
 //
 // The differentiable functions of autograd/ops.h are built from these. Shapes follow NumPy: operands are broadcast, and
 // negative axes and slice bounds count from the end.
@@ -7,8 +7,8 @@
 
 #include <limits>
 #include <span>
+#include <vector>
 
-#include "core/kernels/reduce.h"
 #include "core/products/gemm.h"
 #include "core/random.h"
 #include "core/tensor.h"
@@ -70,7 +70,34 @@ void copy_into(Tensor& to, const Tensor& from);
 /// Sum of a_i b_i over all elements, in double.
 double dot(const Tensor& a, const Tensor& b);
 
-// Sums, means, maxima and argmax over axes: core/kernels/reduce.h.
+// Sums and maxima over axes, of f32 and f64. Errors: another dtype; an axis that is out of range or named twice.
+
+/// Axes to reduce over; empty means all of them. Negative axes count from the end.
+using Axes = std::vector<i64>;
+
+/// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
+Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);
+
+/// Sums over `axes`.
+Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Means over `axes`. The mean of no elements is NaN, as in NumPy.
+Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
+Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// Index of the largest value along the last axis: x [..., n] to i32 [...]. The first one if several are equal. Since
+/// no comparison with NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped. Error: there is no last
+/// axis, or n is 0.
+Tensor argmax(const Tensor& x);
+
+/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. `x` itself if the shapes are
+/// equal. Error: `shape` does not broadcast to the shape of `x`.
+Tensor sum_to(const Tensor& x, const Shape& shape);
+/// The sum of all squares, in double: for norms.
+double sum_of_squares(const Tensor& x);
+/// The same for elements [begin, end), on the calling thread.
+double sum_of_squares(const Tensor& x, i64 begin, i64 end);
+/// Whether elements [begin, end) are all finite, on the calling thread.
+bool all_finite(const Tensor& x, i64 begin, i64 end);
 
 // Products.
 

@@ -11,7 +11,9 @@
 #include <optional>
 #include <sstream>
 
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
+#include "core/kernels/reduce.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "autograd/variable.h"
-#include "core/kernels/reduce.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 
-// The axes are dropped, or kept with size 1. No axes means all. Errors: those of core/kernels/reduce.h.
+// The axes are dropped, or kept with size 1. No axes means all. Errors: those of core/tensor_ops.h.
 Variable sum(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 Variable mean(const Variable& x, const Axes& axes = {}, bool keep_axes = false);
 /// If several maxima are equal, they share the gradient evenly.

@@ -1,4 +1,4 @@
-// Chapter 8. Sums and maxima whose bits do not depend on the number of threads.
+// Chapter 8. Sums whose bits do not depend on the number of threads.
 //
 // A sum is cut into fixed chunks of 4,096 elements. Inside a chunk there are 16 partial sums, called lanes: each adds
 // up every 16th element, so that they fill vector registers whatever their width. Then the lanes are added pairwise and
@@ -143,34 +143,5 @@ static Tensor strip_sums(i64 matrices, i64 rows, i64 columns, const AddRows& add
 }
 
 }  // namespace kernels
-
-/// Axes to reduce over; empty means all of them. Negative axes count from the end.
-using Axes = std::vector<i64>;
-
-/// The shape after reducing `axes` of `shape`: those axes are dropped, or kept with size 1.
-Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::string_view operation);
-
-// Reductions of f32 and f64. Errors: another dtype; an axis that is out of range or named twice.
-
-/// Sums over `axes`.
-Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Means over `axes`. The mean of no elements is NaN, as in NumPy.
-Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
-Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Index of the largest value along the last axis: x [..., n] to i32 [...]. The first one if several are equal. Since
-/// no comparison with NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped. Error: there is no last
-/// axis, or n is 0.
-Tensor argmax(const Tensor& x);
-
-/// `x` summed down to `shape`: the reverse of broadcasting `shape` to the shape of `x`. `x` itself if the shapes are
-/// equal. Error: `shape` does not broadcast to the shape of `x`.
-Tensor sum_to(const Tensor& x, const Shape& shape);
-/// The sum of all squares, in double: for norms.
-double sum_of_squares(const Tensor& x);
-/// The same for elements [begin, end), on the calling thread.
-double sum_of_squares(const Tensor& x, i64 begin, i64 end);
-/// Whether elements [begin, end) are all finite, on the calling thread.
-bool all_finite(const Tensor& x, i64 begin, i64 end);
 
 }  // namespace orrery

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "autograd/ops.h"
+#include "core/machine/parallel.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 

@@ -4,6 +4,7 @@
 //   are slow on many CPUs. Flushed to zero, halving ends after 127 steps. Inside the library's loops it always does.
 #include <iostream>
 
+#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "core/kernels/reduce.h"
 #include "core/tensor_ops.h"
 
 using namespace orrery;

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "autograd/ops/attention.h"
-#include "core/kernels/reduce.h"
 #include "core/mask.h"
+#include "core/tensor_ops.h"
 
 namespace orrery::bugs {
 

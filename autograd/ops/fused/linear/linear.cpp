@@ -15,6 +15,7 @@
 #include "autograd/ops/fused/linear/linear_rows.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
+#include "core/kernels/reduce.h"
 
 namespace orrery {
 using namespace kernels;

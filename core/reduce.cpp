@@ -1,4 +1,4 @@
-// Chapter 8. Reductions over axes: adjacent axes are joined, and each group is one pass over [outer, n, inner].
+// Chapter 8. Sums and maxima over axes: adjacent axes are joined, and each group is one pass over [outer, n, inner].
 #include "core/kernels/reduce.h"
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/kernels/elementwise.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 using namespace kernels;
