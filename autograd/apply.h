@@ -17,7 +17,7 @@
 #include <concepts>
 #include <optional>
 
-#include "autograd/node.h"
+#include "autograd/grads.h"
 #include "autograd/saved.h"
 
 namespace orrery {

@@ -6,7 +6,8 @@
 // Read next: autograd/saved.h
 #include <algorithm>
 
-#include "autograd/node.h"
+#include "autograd/grads.h"
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "autograd/walk_undo.h"
 #include "core/tensor_ops.h"

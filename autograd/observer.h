@@ -12,6 +12,8 @@
 
 namespace orrery {
 
+class Leaf;
+
 /// If an operation throws, its beginning is reported, but no end. An observer may throw, which ends the pass like an
 /// operation's error.
 class Observer {

@@ -1,14 +1,12 @@
 // Chapter 2. Variables: constants, parameters, and the mode in which nothing is recorded.
 #include "autograd/variable.h"
 
-#include "autograd/node.h"
+#include "autograd/leaf.h"
 
 namespace orrery {
 namespace {
 
 thread_local bool recording = true;
-
-constexpr std::string_view only_parameters_are_replaced = "only a parameter can be given another value";
 
 Leaf& leaf_of(const Variable& x, std::string_view operation, std::string_view rule = "only a parameter has one") {
   auto* leaf = dynamic_cast<Leaf*>(x.node().get());
@@ -17,6 +15,16 @@ Leaf& leaf_of(const Variable& x, std::string_view operation, std::string_view ru
 }
 
 }  // namespace
+
+Leaf::Leaf(std::string label) : Node("parameter"), label(std::move(label)) {}
+
+std::string Leaf::origin() const { return label.empty() ? "a parameter without a name" : "parameter " + label; }
+
+void Leaf::check_gradient(std::string_view operation) const {
+  if (!gradient_lost) return;
+  fail(operation, "the gradient of ", origin(),
+       " is lost, since a backward pass that had added to it failed; clear all gradients and compute the step again");
+}
 
 bool Variable::wants_gradient() const { return node_ && !node_->frozen; }
 bool Variable::is_frozen() const { return node_ && node_->frozen; }
@@ -52,17 +60,17 @@ void Variable::set_name(std::string name) {
 
 void Variable::replace_value(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "replace_value", "needs a tensor of f32 or f64");
-  Leaf& leaf = leaf_of(*this, "replace_value", only_parameters_are_replaced);
-  OutputSlot& slot = leaf.outputs[0];
-  if (value.shape() != slot.shape || value.dtype() != slot.dtype)
-    leaf.earlier_layouts.push_back({slot.shape, slot.dtype});
-  slot = {value.shape(), value.dtype(), Tensor()};
-  leaf.gradient_lost = false;
-  if (address_of(value) != address_of(value_)) ++leaf.replacements;
-  value_ = std::move(value);
+  Leaf& old = leaf_of(*this, "replace_value", "only a parameter can be given another value");
+  Variable replacement = parameter(std::move(value), old.label);
+  replacement.set_frozen(old.frozen);
+  old.replaced = true;
+  *this = std::move(replacement);
 }
 
-u64 Variable::replacements() const { return leaf_of(*this, "replacements", only_parameters_are_replaced).replacements; }
+bool Variable::is_replaced() const {
+  const auto* leaf = dynamic_cast<const Leaf*>(node_.get());
+  return leaf && leaf->replaced;
+}
 
 Variable constant(Tensor value) {
   check(value.defined() && is_floating(value.dtype()), "constant", "needs a tensor of f32 or f64");

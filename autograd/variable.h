@@ -52,13 +52,12 @@ class Variable {
   Tensor& mutable_gradient();
   /// The value, to change in place: every copy of the parameter sees it.
   Tensor& mutable_value() { return value_; }
-  /// Gives the parameter another value, of any shape and dtype, and drops its gradient. Copies of the parameter keep
-  /// the old value. If shape or dtype change, it is an error to walk a tape that was recorded before, or to record an
-  /// operation on such a copy. Otherwise the copy computes with the old value. An optimiser holds copies, so make it
-  /// again.
+  /// Makes this a new parameter with another value, of any shape and dtype, and the old name, frozen if the old one
+  /// was. Copies made before remain the old parameter, which can be computed with, but a backward pass that reaches it
+  /// is an error, and so is a step of an optimiser that holds it.
   void replace_value(Tensor value);
-  /// How often `replace_value` gave the parameter other memory, which holders of copies compare.
-  u64 replacements() const;
+  /// True for such a copy.
+  bool is_replaced() const;
   /// Drops the gradient; only for parameters.
   void clear_gradient();
   /// A frozen parameter is a constant to every operation that is recorded from now on, and no optimiser moves it. All

@@ -1,19 +1,17 @@
 // Chapter 2. What a failed backward pass undoes: gradients inside the tape, and those it had added to.
 #include "autograd/walk_undo.h"
 
+#include "autograd/leaf.h"
+
 namespace orrery {
 namespace {
 
-// A parameter must have the layout in which `user` read it.
 void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
   leaf.check_gradient("backward");
   const OutputSlot& slot = edge.slot();
-  if (edge.layout < leaf.earlier_layouts.size()) {
-    const Leaf::Layout& then = leaf.earlier_layouts[edge.layout];
-    if (then.shape != slot.shape || then.dtype != slot.dtype)
-      fail("backward", leaf.origin(), " was ", then.dtype, ' ', then.shape, " when ", user, " read it, and is now ",
-           slot.dtype, ' ', slot.shape, ": replace_value came between forward and backward, so compute the loss again");
-  }
+  if (leaf.replaced)
+    fail("backward", user, " read ", leaf.origin(),
+         " before another value replaced it (replace_value, nn::to); compute the loss again");
   const Tensor& g = slot.gradient;
   if (g.defined() && (g.shape() != slot.shape || g.dtype() != slot.dtype))
     fail("backward", leaf.origin(), " is ", slot.dtype, ' ', slot.shape, ", its gradient ", g.dtype(), ' ', g.shape(),

@@ -17,8 +17,8 @@ namespace orrery {
 class WalkUndo {
  public:
   /// Notes the gradient that the parameter at `edge` has before `user` adds to it; does nothing for other edges.
-  /// Errors: the gradient is lost, or of another shape or dtype than its parameter; the parameter got another
-  /// shape or dtype after `user` had read it, so that the gradient would be written beyond its place.
+  /// Errors: the gradient is lost, or of another shape or dtype than its parameter; another value replaced the
+  /// parameter, so that nobody would look for the gradient.
   void note_leaf(const Edge& edge, std::string_view user);
   /// Undoes the walk. `waiting` are the nodes that have not been visited, `current` is the one that failed, or null.
   void restore(std::span<const std::shared_ptr<Node>> waiting, Node* current) noexcept;

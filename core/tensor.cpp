@@ -142,6 +142,11 @@ Tensor Tensor::to(Dtype dtype) const {
   return result;
 }
 
+const void* address_of(const Tensor& x) {
+  if (!x.defined()) return nullptr;
+  return dispatch(x.dtype(), [&](auto t) { return static_cast<const void*>(x.data<decltype(t)>()); });
+}
+
 bool same_bits(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined();
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return false;

@@ -152,6 +152,9 @@ const T* data_or_null(const Tensor& x) {
   return x.defined() ? x.data<T>() : nullptr;
 }
 
+/// Where the elements of x begin in memory; null if x is not defined.
+const void* address_of(const Tensor& x);
+
 /// True when shape, dtype and every bit are equal.
 bool same_bits(const Tensor& a, const Tensor& b);
 

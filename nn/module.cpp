@@ -124,22 +124,29 @@ Collector collect(Module& module) {
   return collector;
 }
 
-// Copies of a tied parameter get the same converted tensor, so that they stay tied.
+// A tied parameter is converted once, and all its places get the result, so that they stay tied.
 class Converter : public Visitor {
  public:
   explicit Converter(Dtype dtype) : dtype_(dtype) {}
 
  private:
   void on_parameter(const std::string&, Variable& parameter) override {
-    Tensor& value = converted_[parameter.node().get()];
-    if (!value.defined()) value = parameter.value().to(dtype_);
-    parameter.replace_value(value);
+    parameter.clear_gradient();
+    if (parameter.dtype() == dtype_) return;
+    const Variable before = parameter;
+    const auto found = converted_.find(before.node());
+    if (found != converted_.end()) {
+      parameter = found->second;
+      return;
+    }
+    parameter.replace_value(before.value().to(dtype_));
+    converted_[before.node()] = parameter;
   }
   void on_buffer(const std::string&, Tensor& buffer) override {
     if (is_floating(buffer.dtype())) buffer = buffer.to(dtype_);
   }
   Dtype dtype_;
-  std::map<const Node*, Tensor> converted_;
+  std::map<std::shared_ptr<Node>, Variable> converted_;  // holds the old ones, so that no new one has their address
 };
 
 // Gives the parameters of a copy the ties that those of the original have, in the same order.

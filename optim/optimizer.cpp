@@ -15,7 +15,7 @@ Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
   std::set<const Node*> seen;
   std::set<std::string_view> names;
   for (const ParameterGroup& group : groups.groups()) {
-    Setting setting{group.weight_decay.value_or(weight_decay), group.learning_rate_factor, 0};
+    const Setting setting{group.weight_decay.value_or(weight_decay), group.learning_rate_factor};
     check(setting.weight_decay >= 0 && std::isfinite(setting.weight_decay), "optimizer",
           "weight decay must be 0 or more and finite, got ", setting.weight_decay);
     check(setting.learning_rate_factor >= 0 && std::isfinite(setting.learning_rate_factor), "optimizer",
@@ -23,7 +23,6 @@ Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
     for (const NamedParameter& p : without_repeats(group.parameters)) {
       check(seen.insert(p.value.node().get()).second, "optimizer", "parameter ", p.name, " is in two groups");
       parameters_.push_back(p);
-      setting.replacements = p.value.replacements();
       settings_.push_back(setting);
     }
   }
@@ -36,15 +35,14 @@ Optimizer::Optimizer(const ParameterGroups& groups, double weight_decay) {
 void Optimizer::check_gradients(double learning_rate) const {
   check(learning_rate >= 0 && std::isfinite(learning_rate), "optimizer",
         "the learning rate must be 0 or more and finite, got ", learning_rate);
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const NamedParameter& p = parameters_[i];
+  for (const NamedParameter& p : parameters_) {
+    check(!p.value.is_replaced(), "optimizer", "parameter ", p.name,
+          " got another value after the optimizer was made (replace_value, nn::to), and only the old one would move; "
+          "make the optimizer again");
     const Tensor& g = p.value.gradient();
     check(!g.defined() || (g.shape() == p.value.shape() && g.dtype() == p.value.dtype()), "optimizer", "parameter ",
           p.name, " is ", p.value.dtype(), ' ', p.value.shape(), ", its gradient ", g.dtype(), ' ', g.shape(),
-          "; was the model converted after the optimizer was made?");
-    check(p.value.replacements() == settings_[i].replacements, "optimizer", "parameter ", p.name,
-          " got another value after the optimizer was made (replace_value, nn::to), and only the old one would move; "
-          "make the optimizer again");
+          ": mutable_gradient was given another tensor");
   }
 }
 

@@ -71,7 +71,6 @@ class Optimizer {
 
   struct Setting {
     double weight_decay, learning_rate_factor;
-    u64 replacements;  // of the parameter's value, when it was given
   };
   Parameters parameters_;
   std::vector<Setting> settings_;  // of each parameter

@@ -23,8 +23,8 @@ std::vector<Row> all_rows();
 std::vector<Row> operation_rows();
 
 /// The rows of `rows` that match a pattern, in the table's order; all rows if there are no patterns. A pattern is a
-/// glob for a row's name or label, with or without the "nn/" or "rivals/" of layers. Wrong usage: a pattern that matches
-/// no row.
+/// glob for a row's name or label, with or without the "nn/" or "rivals/" of layers. Wrong usage: a pattern that
+/// matches no row.
 std::vector<Row> chosen_rows(const std::vector<Row>& rows, const std::vector<std::string>& patterns);
 
 /// Prints names and variants.

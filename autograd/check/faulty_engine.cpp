@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "autograd/grads.h"
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "core/tensor_ops.h"
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "autograd/check/gradcheck.h"
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "core/tensor_ops.h"
 

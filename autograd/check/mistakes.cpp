@@ -10,6 +10,7 @@
 #include <set>
 
 #include "autograd/check/rounding.h"
+#include "autograd/leaf.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 

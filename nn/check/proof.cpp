@@ -5,7 +5,7 @@
 #include <set>
 
 #include "autograd/check/gradcheck.h"
-#include "autograd/node.h"
+#include "autograd/leaf.h"
 #include "nn/files/files.h"
 
 namespace orrery::nn {

@@ -1,5 +1,6 @@
 // Chapter 2. Tests of the observer: what it sees, and what it may change.
 #include "autograd/observer.h"
+#include "autograd/leaf.h"
 
 #include <doctest/doctest.h>
 

@@ -39,10 +39,6 @@ TEST_CASE("a step moves every copy of a parameter, counts as a change, and relea
 TEST_CASE("a parameter whose value was replaced is refused, since only its old value would move") {
   Variable w = leaf({1, 2}, "w");
   optim::SGD sgd({w});
-  w.replace_value(w.value());  // the same memory
-  set_gradient(w, {8, 16});
-  sgd.step(0.125);
-  CHECK(elements(w.value()) == Numbers{0, 0});
   w.replace_value(Tensor::of<double>({2}, {3, 4}));
   set_gradient(w, {8, 16});
   CHECK(small::contains(error_of([&] { sgd.step(0.125); }), "parameter w got another value after the optimizer was"));
@@ -245,11 +241,9 @@ TEST_CASE("what a step refuses, before anything has moved") {
   CHECK(error_of([&] { sgd.step(infinity); }) == "optimizer: the learning rate must be 0 or more and finite, got inf");
   CHECK(error_of([&] { sgd.step(std::numeric_limits<double>::quiet_NaN()); }) ==
         "optimizer: the learning rate must be 0 or more and finite, got nan");
-  second.replace_value(zeros({2}, f32));  // the optimizer still has the old value
   second.mutable_gradient() = zeros({2}, f32);
   CHECK(error_of([&] { sgd.step(1); }) ==
-        "optimizer: parameter second is f64 [1], its gradient f32 [2]; was the model converted after the optimizer was "
-        "made?");
+        "optimizer: parameter second is f64 [1], its gradient f32 [2]: mutable_gradient was given another tensor");
   CHECK(first.value().at(0) == 1);
   CHECK(first.gradient().defined());
 }

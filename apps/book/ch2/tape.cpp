@@ -4,6 +4,7 @@
 // Read next: autograd/elementwise.h
 #include <iostream>
 
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

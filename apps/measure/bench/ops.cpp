@@ -8,7 +8,7 @@
 
 #include "apps/measure/bench/loops.h"
 #include "apps/measure/bench/micro.h"
-#include "autograd/node.h"
+#include "autograd/grads.h"
 #include "autograd/ops.h"
 #include "core/mask.h"
 #include "core/tensor_ops.h"

@@ -7,6 +7,7 @@
 #include "apps/measure/bench/micro.h"
 #include "apps/measure/bench/training.h"
 #include "apps/training/trainer.h"
+#include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "autograd/saved.h"
 #include "core/tensor_ops.h"

@@ -1,6 +1,8 @@
 // Chapter 9. The recorder: each operation as a step with copies of its values.
 #include "apps/show/trace/recorder.h"
 
+#include "autograd/leaf.h"
+
 namespace orrery {
 namespace {
 

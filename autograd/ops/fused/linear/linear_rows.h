@@ -5,7 +5,7 @@
 // Shapes: x [rows, in], W [out, in], b [out] or null, y [rows, out].
 #pragma once
 
-#include "autograd/node.h"
+#include "autograd/grads.h"
 #include "core/products/gemm.h"
 #include "core/tensor_ops.h"
 
