@@ -50,9 +50,8 @@ std::string as_read(const std::string& text) {
 // "memory (of the encoder)" the first. A few words have another form in the texts.
 Words missing_words(const Entry& entry, const std::string& text) {
   static const std::map<std::string, std::string> forms{
-      {"analytic derivative", "analytic"},   {"attention weight", "weight"},       {"gradient check", "checker"},
-      {"layer normalisation", "layer norm"}, {"noam schedule", "noam's schedule"}, {"saturation", "saturated"},
-      {"xavier initialisation", "xavier"}};
+      {"analytic derivative", "analytic"},  {"attention weight", "weight"}, {"gradient check", "checker"},
+      {"noam schedule", "noam's schedule"}, {"saturation", "saturated"},    {"xavier initialisation", "xavier"}};
   static const std::regex separator(", ");
   const std::string words = as_read(entry.word.substr(0, entry.word.find(" (")));
   Words missing;

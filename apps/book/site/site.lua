@@ -1,0 +1,190 @@
+-- Makes the pages of the book's site in the folder $SITE. apps/book/site/make runs this inside pandoc, which makes HTML
+-- with MathML of Markdown. Each text becomes a page, and so does each source that a page names or includes.
+local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', trace = 'A step, step by step', project = 'Folders'},
+              zh = {contents = '目录', search = '搜索', twin = 'English', trace = '逐步看一个训练步', project = '各个文件夹'}}
+local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
+-- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
+local everyday = ' block chunk draw edge fold forward backward generator graph jump key label lane limit page pass ' ..
+  'proof register score source step target thread unit value variable version view window weight '
+local texts, sources = {}, {}  -- by path: Markdown; the language
+local starters, only = {}, {}  -- the path of an exercise, by number; of a file, by its name, or false if it has several
+local terms, places = {}, {}   -- the glossary by word; which of its entries have a place in a chapter
+local book, folders, twins, wanted, index = {}, {}, {}, {}, ''  -- in order; in the other language; named; for search.js
+local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
+local function read(name) return assert(io.open(name, 'rb')):read('a') end
+local function write(name, text) io.open(os.getenv('SITE') .. '/' .. name, 'wb'):write(text):close() end
+local function plain(html)
+  return (html:gsub('<annotation.-</annotation>', ''):gsub('<[^>]*>', ''):gsub('%s+', ' ')
+    :gsub('&(%a+);', {lt = '<', gt = '>', quot = '"', amp = '&'}))
+end
+local function link(to, html) return '<a href="' .. to .. '">' .. html .. '</a>' end
+local function title(name) return ((texts[name] and texts[name]:match('^# ([^\n]+)') or name):gsub('`', '')) end
+local function add_to_index(...)
+  local entry = pandoc.List{...}:map(function(html) return '"' .. plain(html):gsub('[\\"]', '\\%0') .. '"' end)
+  index = index .. '[' .. table.concat(entry, ',') .. '],\n'
+end
+local function address(name) return texts[name] and name:gsub('README', 'index'):gsub('md$', 'html') or name .. '.html' end
+local function href(name)
+  if not texts[name] and not wanted[name] then wanted[name], wanted[#wanted + 1] = true, name end
+  return root .. address(name)
+end
+local function normal(name)
+  local shorter, count = name:gsub('[^/]+/%.%./', '', 1)
+  return count == 0 and (name:gsub('/$', '')) or normal(shorter)
+end
+-- The page that inline code names: by a path from this folder, the root or apps, or by a name that only one file has.
+local function named(code)
+  if code:match('^apps/run trace') then return root .. 'trace.html' end
+  local name = starters[code:match('^apps/run exercise (%S+)$')] or code:match('^apps/run (book/%S+%.cpp)$') or code
+  for _, from in ipairs(name:match('[./]') and {folder, '', 'apps/', 'tests/'} or {folder, ''}) do
+    for _, whole in ipairs{normal(from .. name), normal(from .. name) .. '/README.md'} do
+      if whole ~= path and (texts[whole] or sources[whole]) then return href(whole) end
+    end
+  end
+  return only[name] and href(only[name])
+end
+local function entry_of(word)  -- also in the plural
+  for _, ending in ipairs{'', 's', 'es'} do
+    for _, entry in ipairs(terms[word:lower():gsub('%s', ' '):gsub(ending .. '$', '')] or {}) do
+      if entry.chapter == chapter or not entry.only_there then return entry end
+    end
+  end
+end
+-- What may be a word, the longest first: up to three words of letters, or nine Chinese characters. Where words begin.
+local shapes, starts = {en = {}, zh = {}}, {en = '%f[%w]', zh = '[^\128-\191]'}
+for n = 9, 2, -1 do table.insert(shapes.zh, '^' .. ('[\228-\233][\128-\191][\128-\191]'):rep(n)) end
+for n = 2, 0, -1 do table.insert(shapes.en, '^%f[%w]' .. ('[%w-]+%s'):rep(n) .. '[%w-]+') end
+-- Links each word where a section first has it. Where its chapter explains it, if possible in bold, it gets an address.
+local function link_words(text, is_bold)
+  local out, i = '', 1
+  while i <= #text do
+    local from = i
+    for _, shape in ipairs(shapes[lang]) do
+      local word = text:match(shape, i)
+      local entry = word and entry_of(word)
+      local here = entry and lang == 'en' and entry.chapter == chapter and bold[entry] == is_bold and not places[entry.id]
+      if entry and (here or not seen[entry]) then
+        seen[entry], places[entry.id], i = true, places[entry.id] or here, i + #word
+        out = out .. ('<a class="term"%s href="%s#%s" title="%s">%s</a>'):format(here and ' id="word-' .. entry.id .. '"' or '',
+          href(glossary), entry.id, entry.tip, word)
+        break
+      end
+    end
+    if i == from then
+      i = text:find(starts[lang], i + 1) or #text + 1
+      out = out .. text:sub(from, i - 1)
+    end
+  end
+  return out
+end
+local function link_section(html)
+  local last, quiet = '', false
+  return (html:gsub('([^<]*)(<[^>]*>)', function(text, tag)
+    if lang == 'zh' and not quiet then text = text:gsub('([\128-\255])%s([\128-\255])', '%1%2') end  -- the end of a line is no space
+    local to = last == '<code>' and not quiet and named(plain(text))
+    if to then text = link(to, text)
+    elseif last ~= '<code>' and not quiet and path ~= glossary then text = link_words(text, last == '<strong>' or nil) end
+    if not quiet then quiet = tag:match('^<(a) ') or tag:match('^<(pre)') or tag:match('^<(math)')
+    elseif tag == '</' .. quiet .. '>' then quiet = false end
+    last = tag
+    return text .. tag
+  end))
+end
+local function html(doc) return pandoc.write(doc, 'html', {html_math_method = 'mathml'}) end
+local function enter(name)
+  path, folder, chapter = name, name:match('^(.*/)') or '', name:match('^apps/book/ch(%d+)/')
+  lang, root = name:match('%.(zh)%.md$') or 'en', ('../'):rep(select(2, name:gsub('/', '')))
+end
+local function leave(body, sections)
+  local function to(name, before, after)
+    name = name and lang == 'zh' and twins[name] or name
+    return name and link(href(name), before .. title(name) .. after) or '<span></span>', name == path and sections
+  end
+  local values = {title = title(path), lang = lang, root = root, body = body, turn = '', book = '', folders = '',
+                  switch = twins[path] and link(href(twins[path]), said[lang].twin) or ''}
+  for key, names in pairs{book = book, folders = folders} do
+    for i, name in ipairs(names) do
+      local item, here = to(name, '', '')
+      values[key] = values[key] .. (here and '<li class="here">' .. item .. here or '<li>' .. item) .. '</li>\n'
+      if here then values.turn = to(names[i - 1], '← ', '') .. to(names[i + 1], '', ' →') end
+    end
+  end
+  write(address(path), (read('apps/book/site/page.html'):gsub('%${(%w+)}', setmetatable(values, {__index = said[lang]}))))
+end
+local function make_text(name)
+  enter(name)
+  local text = texts[name]:gsub('\n%[[^%]\n]+%]%([%w.]*README[%w.]*%.md%)\n', '\n', 1)  -- the header leads to its twin
+    :gsub('%$%$.-%$%$', function(math) return math:gsub('\n', ' ') end)  -- where no line begins with a minus, a list
+    :gsub('(\n *)<details><summary>(.-)</summary>(.-)</details>', '%1<details><summary>%2</summary>\n%1%3\n%1</details>')
+  local body, out, sections = html(pandoc.read(text, 'gfm+tex_math_dollars'))
+    :gsub('href="([^"#:]+)(#?[^":]*)"', function(to, anchor)
+      return 'href="' .. href(normal(folder .. to)) .. (anchor:match('^#word%-') and not places[anchor:sub(7)] and '' or anchor) .. '"'
+    end):gsub('<strong>(%d%.%d+) ([^<]*)</strong>', function(number, rest)
+      return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
+        'exercise %s</code></span>'):format(number, number, rest, number)
+    end):gsub('<img src="([^"]+)"[^>]*>', '<a href="%1">%0</a>'):gsub('<table.-</table>', '<div class="wide">%0</div>')
+    :gsub('<math.-</math>', function(math)  -- brackets grow only if TeX says so; what is long scrolls on a narrow screen
+      local class = math:match('display="block"') and 'wide' or #math:match('tex">(.*)</ann') > 40 and 'long' or 'formula'
+      if not (math:match('\\left') or math:match('matrix')) then math = math:gsub('stretchy="true"', 'stretchy="false"') end
+      return '<span class="' .. class .. '">' .. math .. '</span>'
+    end):gsub('</math></span>([,.;:?!)\227\239])', '</math></span>&#8288;%1'):gsub('<h%d id', '\1%0'), '', ''
+  bold = {}
+  for word in body:gmatch('<strong>([^<]+)</strong>') do bold[entry_of(word) or 0] = true end
+  for head, level, id, heading, rest in body:gmatch('\1(<h(%d) id="([^"]*)">(.-)</h%d>)([^\1]*)') do
+    local anchor = level > '1' and '#' .. id or ''
+    add_to_index(address(path) .. anchor, title(path), level > '1' and heading or '', rest)
+    if level < '3' then seen = {} end
+    if level == '2' then sections = sections .. '<li><a href="' .. anchor .. '">' .. heading .. '</a></li>' end
+    out = out .. head .. link_section(rest)
+  end
+  leave(out, '<ul>' .. sections .. '</ul>')
+end
+local function make_source(name)
+  enter(name)
+  local text = read(name)
+  local function to_source(before, file) return sources[file] and before .. link(href(file), file) end
+  local code = html(pandoc.Pandoc{pandoc.CodeBlock(text, pandoc.Attr('', {sources[name] or 'default', 'numberLines'}))})
+    :gsub('(&quot;)([%w_/]+%.h)', to_source):gsub('(Read next: )([%w_/.]+)', to_source)
+  add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
+  leave('<h1>' .. name:match('[^/]+$') .. '</h1>\n' .. code, '')
+end
+
+-- A row "| word | 中文 | what it is | 2 |" gets an address, and a link to where the chapter explains the word.
+local function read_entry(word, chinese, sentence, where)
+  if not where:match('^%d$') and not where:match('^%[') then return end  -- of the other table
+  local id = word:lower():gsub('[ ,()]+', '-'):gsub('%-$', '')
+  for one in (word:gsub(' %(.*', '') .. '、' .. chinese .. '、'):lower():gsub(', ', '、'):gmatch('(.-)、') do
+    terms[one] = terms[one] or {}
+    table.insert(terms[one], {id = id, chapter = where, tip = word .. ', ' .. chinese .. ': ' .. sentence:gsub('"', '&quot;'),
+                              only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
+  end
+  add_to_index('apps/book/glossary.html#' .. id, title(glossary), word .. ', ' .. chinese, sentence)
+  where = where:gsub('^%d$', '[%0](ch%0/README.md#word-' .. id .. ')')
+  return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
+end
+
+function Pandoc()
+  for name in io.popen('find *.md .ci apps autograd core nn optim tests -path apps/mine -prune -o ' ..
+                       '-path tests/fuzz/seeds -prune -o -type f -print | LC_ALL=C sort -V'):lines() do
+    local last, of, number = name:match('[^/]+$'), name:match('^apps/book/ch(%d+)/exercises/(%d+)_.*%.cpp$')
+    number = number or name:match('^apps/book/bugs/(%d+)%.cpp$')
+    if number then starters[(of or 'bug') .. '.' .. number] = name end
+    sources[name] = language_of[last:match('%.(%w+)$')] or last:match('^[%l_]+$') and 'bash' or nil
+    if sources[name] then only[last] = only[last] == nil and name end
+    if name:match('%.md$') then texts[name] = read(name) end
+    local other = name:gsub('%.zh%.md$', '.md')
+    if other ~= name then twins[name], twins[other] = other, name
+    elseif texts[name] then table.insert(name:match('^apps/book/') and book or folders, name) end
+  end
+  local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name end
+  table.sort(book, function(a, b) return rank(a) < rank(b) end)
+  texts[glossary] = texts[glossary]:gsub('\n| ([^|\n]+) | ([^|\n]+) | ([^|\n]+) | ([^|\n]+) |', read_entry)
+  for _, names in ipairs{book, folders} do
+    for _, name in ipairs(names) do
+      make_text(name)
+      if twins[name] then make_text(twins[name]) end
+    end
+  end
+  for _, name in ipairs(wanted) do make_source(name) end  -- which may want more
+  write('index.js', 'const siteIndex = [\n' .. index .. '];\n')
+end
