@@ -93,12 +93,14 @@ Tensor arange(i64 n) {
 
 Tensor randn(const Shape& shape, Rng& rng, Dtype dtype) {
   check(is_floating(dtype), "randn", "needs f32 or f64, got ", dtype);
+  if (rng.draws_shapes()) return Tensor::outline(shape, dtype);
   if (rng.draws_zeros()) return zeros(shape, dtype);
   return filled(shape, dtype, [&](i64) { return rng.normal(); });
 }
 
 Tensor rand_uniform(const Shape& shape, double low, double high, Rng& rng, Dtype dtype) {
   check(is_floating(dtype), "rand_uniform", "needs f32 or f64, got ", dtype);
+  if (rng.draws_shapes()) return Tensor::outline(shape, dtype);
   if (rng.draws_zeros()) return zeros(shape, dtype);
   return filled(shape, dtype, [&](i64) { return low + (high - low) * rng.uniform(); });
 }

@@ -36,7 +36,14 @@ class Rng {
     rng.draws_zeros_ = true;
     return rng;
   }
+  /// Every draw is a tensor without memory (Tensor::outline): for counting the numbers of a model without building it.
+  static Rng of_shapes() {
+    Rng rng(0);
+    rng.draws_shapes_ = true;
+    return rng;
+  }
   bool draws_zeros() const { return draws_zeros_; }
+  bool draws_shapes() const { return draws_shapes_; }
 
   u64 seed() const { return seed_; }
   u64 position() const { return position_; }
@@ -55,7 +62,7 @@ class Rng {
   u64 position_;         // how many times 64 bits were drawn
   PhiloxBlock words_{};  // of the block of the latest draw: every block gives two draws
   bool has_words_ = false;
-  bool draws_zeros_ = false;
+  bool draws_zeros_ = false, draws_shapes_ = false;
 };
 
 /// Identifies one dropout mask of a training run: mask number `index` of one pass. Its bits depend on nothing else.

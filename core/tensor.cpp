@@ -35,6 +35,15 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   return result;
 }
 
+Tensor Tensor::outline(const Shape& shape, Dtype dtype) {
+  Tensor result;
+  result.shape_ = shape;
+  result.count_ = shape.count();
+  result.dtype_ = dtype;
+  result.storage_ = std::make_shared<Storage>();
+  return result;
+}
+
 template <class T>
 Tensor Tensor::of(const Shape& shape, const std::vector<T>& elements) {
   Tensor result = empty(shape, dtype_of<T>);
@@ -50,6 +59,7 @@ template Tensor Tensor::of(const Shape&, const std::vector<i32>&);
 void* Tensor::address(Dtype expected) const {
   check_exists(*this);
   check(dtype_ == expected, "tensor", "holds ", dtype_, ", was read as ", expected);
+  check(storage_->memory != nullptr || count_ == 0, "tensor", "is an outline: it has a shape, but no elements");
   return static_cast<std::byte*>(storage_->memory) + offset_ * bytes_of(dtype_);
 }
 

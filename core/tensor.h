@@ -25,6 +25,9 @@ class Tensor {
   Tensor() = default;
   /// A tensor of this shape whose elements are not initialised.
   static Tensor empty(const Shape& shape, Dtype dtype = f32);
+  /// A tensor that has a shape, but no memory: for counting what a model would need. Reading its elements, or writing
+  /// them, is an error.
+  static Tensor outline(const Shape& shape, Dtype dtype = f32);
   /// A tensor with the given elements, in row-major order; T is float, double or i32.
   template <class T>
   static Tensor of(const Shape& shape, const std::vector<T>& elements);
@@ -110,11 +113,12 @@ class Tensor {
 
  private:
   struct Storage {
+    Storage() = default;
     explicit Storage(i64 bytes);
     ~Storage();
     Storage(const Storage&) = delete;
     Storage& operator=(const Storage&) = delete;
-    void* memory;
+    void* memory = nullptr;
     u64 version = 0;
   };
 

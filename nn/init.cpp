@@ -14,7 +14,7 @@ double root(i64 n) { return std::sqrt(static_cast<double>(std::max<i64>(n, 1)));
 // Scaled in place: a second tensor would leave a hole in memory between the weights.
 Tensor normal(const Shape& shape, double deviation, Rng& rng) {
   Tensor x = randn(shape, rng);
-  scale_in_place(x, deviation);
+  if (!rng.draws_shapes()) scale_in_place(x, deviation);
   return x;
 }
 
@@ -33,9 +33,13 @@ Tensor initial_weight(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
   fail("initial_weight", "no such initialiser");
 }
 
+Tensor initial_constant(const Shape& shape, double value, const Rng& rng) {
+  return rng.draws_shapes() ? Tensor::outline(shape) : full(shape, value);
+}
+
 Tensor initial_bias(Init init, i64 fan_out, i64 fan_in, Rng& rng) {
   const bool normal = init == Init::normal_001 || init == Init::normal_002;
-  return normal ? zeros({fan_out}) : uniform({fan_out}, 1.0 / root(fan_in), rng);
+  return normal ? initial_constant({fan_out}, 0, rng) : uniform({fan_out}, 1.0 / root(fan_in), rng);
 }
 
 Tensor initial_embedding(i64 count, i64 d_model, Rng& rng) {

@@ -35,13 +35,6 @@ void Visitor::operator()(std::string_view name, Variable& parameter) {
   if (is_parameter(parameter, path_of(name))) on_parameter(path_of(name), parameter);
 }
 
-void Visitor::transposed(std::string_view name, Variable& parameter) {
-  if (!is_parameter(parameter, path_of(name))) return;
-  check(parameter.shape().rank() == 2, "visit", path_of(name),
-        " is no matrix, so it cannot be stored as [in, out]: ", parameter.shape());
-  on_transposed(path_of(name), parameter);
-}
-
 void Visitor::operator()(std::string_view name, Tensor& buffer) {
   if (buffer.defined()) on_buffer(path_of(name), buffer);
 }
@@ -72,22 +65,8 @@ void Visitor::operator()(std::string_view name, Module& child) {
   leave();
 }
 
-void Visitor::transposed(std::string_view name, Module& child) {
-  const bool outer = std::exchange(transposes_, true);
-  (*this)(name, child);
-  transposes_ = outer;
-}
-
-void Visitor::weight(std::string_view name, Variable& parameter) {
-  if (transposes_)
-    transposed(name, parameter);
-  else
-    (*this)(name, parameter);
-}
-
-void Visitor::inlined(Module& child) { joined("", child); }
-void Visitor::joined(std::string_view start, Module& child) {
-  if (Module* const module = visited(child)) walk(*module, path_of(start));
+void Visitor::inlined(Module& child) {
+  if (Module* const module = visited(child)) module->visit(*this);
 }
 void Visitor::enter(const std::string&, Module&) {}
 

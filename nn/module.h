@@ -1,8 +1,8 @@
 // Chapter 5. Module: a layer as a plain value that can name its parts.
 //
 // `visit` names every parameter, buffer and child module once. Everything else is built on it: the list of parameters
-// for an optimiser, counts, conversion to f64, files, and errors that say where. Names are PyTorch's, so that files fit
-// both.
+// for an optimiser, counts, conversion to f64, files, and errors that say where. What files of PyTorch or of GPT-2 call
+// the same things is a table of nn/files/names.cpp.
 //   struct FeedForward : Module {
 //     Linear linear1, linear2;
 //     void visit(Visitor& v) override { v("linear1", linear1); v("linear2", linear2); }
@@ -46,21 +46,11 @@ class Visitor {
   void operator()(std::string_view name, std::optional<M>& child) {
     if (child) (*this)(name, *child);
   }
-  /// A weight [out, in] that is stored in files as [in, out] (nn/files/files.h). Otherwise it is an ordinary parameter.
-  void transposed(std::string_view name, Variable& parameter);
-  /// A child in which every `weight` is stored as [in, out].
-  void transposed(std::string_view name, Module& child);
-  /// The matrix [out, in] of a linear map. Inside a child visited by `transposed` it is stored as [in, out].
-  void weight(std::string_view name, Variable& parameter);
   /// A child whose parts stand under this module's own name, without a prefix.
   void inlined(Module& child);
-  /// A child whose names begin with `start`, without a dot between: with "in_proj_", its "weight" is
-  /// "in_proj_weight".
-  void joined(std::string_view start, Module& child);
 
  protected:
   virtual void on_parameter(const std::string& path, Variable& parameter) = 0;
-  virtual void on_transposed(const std::string& path, Variable& parameter) { on_parameter(path, parameter); }
   virtual void on_buffer(const std::string&, Tensor&) {}
   virtual void on_derived(const std::string& path, Tensor& buffer) { on_buffer(path, buffer); }
   virtual void enter(const std::string& path, Module& child);
@@ -73,7 +63,6 @@ class Visitor {
   Module* visited(Module& child);
   void walk(Module& module, const std::string& prefix);
   std::string prefix_;
-  bool transposes_ = false;
 };
 
 /// The base of every layer.
@@ -86,6 +75,8 @@ class Module {
 
   /// Names each parameter, buffer and child once.
   virtual void visit(Visitor& visitor) = 0;
+  /// The family of models whose names files use for these: a table of nn/files/names.h.
+  virtual std::string_view family() const { return "pytorch"; }
 
   /// Every parameter once, in the order of `visit`. A tied parameter (one that is used in several places) has its first
   /// name only. Also gives its name to each parameter that has none yet, for error messages.

@@ -34,8 +34,8 @@ struct MuonOptions {
 };
 
 /// Whether Muon moves this parameter by orthogonal matrices: it has two axes, and its name says that it is in a
-/// numbered layer, as in "h.0.attn.c_attn.weight". The names of embeddings and heads must therefore have no number as a
-/// part.
+/// numbered layer, as in "layers.0.linear1.weight". The names of embeddings and heads must therefore have no number as
+/// a part.
 bool is_hidden_matrix(const NamedParameter& p);
 
 /// The nearest orthogonal matrix to `m` [rows, columns], f32 or f64, by five steps of the iteration above: all its

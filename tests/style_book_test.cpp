@@ -185,7 +185,7 @@ TEST_CASE("the house keeps to its weight") {
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 105'300);
+  CHECK(lines <= 105'620);
   CHECK(files <= 1'399);
   CHECK(name_gpt <= 30);
 }

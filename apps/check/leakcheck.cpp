@@ -15,6 +15,7 @@
 #include "nn/check/leakcheck_models.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
@@ -93,7 +94,8 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
   const Metadata metadata = read_safetensors_metadata(path);
   const auto config = metadata.find(std::string(nn::config_key));
   const bool is_gpt =  // GPT-2's files have no configuration
-      config == metadata.end() || within("read " + path, [&] { return nn::is_gpt_config(config->second); });
+      config == metadata.end() ||
+      within("read " + path, [&] { return nn::config_json::describes<nn::GptConfig>(config->second); });
   const auto checks_of = [&](auto model) {
     return within("check " + path, [&] { return nn::leakchecks(exact(model), fault); });
   };
@@ -102,8 +104,8 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
     checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path, heads)));
   } else {
     if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds a Transformer");
-    const nn::TransformerConfig saved = nn::config_of(metadata, path);
-    checks = checks_of(std::make_shared<nn::Transformer>(nn::load_transformer(path, saved)));
+    const nn::TransformerConfig saved = nn::config_of<nn::TransformerConfig>(metadata, path);
+    checks = checks_of(std::make_shared<nn::Transformer>(nn::load<nn::Transformer>(path, saved)));
   }
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;

@@ -11,6 +11,7 @@
 #include "autograd/ops/arithmetic.h"
 #include "core/files/hash.h"
 #include "core/tensor_ops.h"
+#include "nn/files/names.h"
 
 namespace orrery {
 namespace {
@@ -68,7 +69,7 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
 Trainer::Trainer(Task& task)
     : task_(task),
       recipe_(task.recipe()),
-      parameters_(task.module().parameters()),
+      parameters_(nn::parameters_on_disk(task.module())),
       optimizer_(make_optimizer(recipe_, parameters_)) {
   recipe_.validate();
   check(recipe_.schedule != Schedule::noam || recipe_.width > 0, task.program(),
@@ -199,7 +200,7 @@ bool Trainer::out_of_patience() const { return recipe_.patience > 0 && since_bes
 
 // Asked for each time, since a layer may replace its buffers.
 Trainer::Buffers Trainer::buffers() const {
-  Buffers all = task_.module().buffers();
+  Buffers all = nn::buffers_on_disk(task_.module());
   std::erase_if(all, [](const nn::Module::NamedBuffer& buffer) { return buffer.derived; });
   return all;
 }

@@ -39,9 +39,9 @@ struct TrainingState {
   double best_score = std::numeric_limits<double>::infinity();
   i64 evaluations_since_best = 0;
   std::vector<u64> positions;  ///< of the task
-  /// "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of earlier evaluations; "buffer.NAME"; the
-  /// best parameters and buffers as "best.NAME" if the best step is an earlier one; the optimiser's state; and
-  /// "losses", f64 [steps_done].
+  /// With names as in the model's files: "parameter.NAME"; "average.NAME" of the exponential mean; "kept.I.NAME" of
+  /// earlier evaluations; "buffer.NAME"; the best parameters and buffers as "best.NAME" if the best step is an earlier
+  /// one; the optimiser's state; and "losses", f64 [steps_done].
   TensorMap tensors;
 };
 

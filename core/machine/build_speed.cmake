@@ -31,7 +31,7 @@ endfunction()
 
 # Files that read nlohmann/json stand first, so that they share a batch: it costs seconds wherever it is read.
 set(json_sources core/files/json.cpp core/files/safetensors.cpp core/files/safetensors_header.cpp
-    nn/models/gpt_config.cpp nn/models/transformer_config.cpp)
+    nn/models/gpt.cpp nn/models/transformer.cpp)
 list(TRANSFORM json_sources PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM library_sources ${json_sources})
 list(PREPEND library_sources ${json_sources})

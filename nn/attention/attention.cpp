@@ -77,11 +77,10 @@ MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, con
       num_heads(num_heads),
       d_k(head_size(options.d_k, d_model, num_heads)),
       d_v(head_size(options.d_v, d_model, num_heads)),
-      dropout(Dropout(options.dropout).p),  // Dropout checks it
-      names(options.names) {
+      dropout(Dropout(options.dropout).p) {  // Dropout checks it
   if (!options.bias) return;
-  in_proj.bias = parameter(zeros({in_proj.weight.size(0)}));
-  out_proj.bias = parameter(zeros({d_model}));
+  in_proj.bias = parameter(initial_constant({in_proj.weight.size(0)}, 0, rng));
+  out_proj.bias = parameter(initial_constant({d_model}, 0, rng));
 }
 
 MultiHeadAttention::MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_heads, i64 d_k, i64 d_v, double dropout)
@@ -94,29 +93,15 @@ MultiHeadAttention::MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_
 
 MultiHeadAttention MultiHeadAttention::clone() const {
   MultiHeadAttention copy(in_proj.clone(), out_proj.clone(), num_heads, d_k, d_v, dropout);
-  copy.names = names;
   copy.own_mask = own_mask;
   copy.query_key_map = query_key_map.clone();
   copy.score_bias = score_bias.clone();
   return copy;
 }
 
-double MultiHeadAttention::parameter_count(i64 d_model, i64 num_heads, const AttentionOptions& options) {
-  const double d = static_cast<double>(d_model), h = static_cast<double>(num_heads);
-  const double d_k = options.d_k > 0 ? static_cast<double>(options.d_k) : d / h,
-               d_v = options.d_v > 0 ? static_cast<double>(options.d_v) : d / h;
-  const LinearOptions linear{.bias = options.bias};
-  return Linear::parameter_count(d, h * (2 * d_k + d_v), linear) + Linear::parameter_count(h * d_v, d, linear);
-}
-
 void MultiHeadAttention::visit(Visitor& v) {
-  if (names == AttentionNames::gpt2) {
-    v.transposed("c_attn", in_proj);
-    v.transposed("c_proj", out_proj);
-  } else {
-    v.joined("in_proj_", in_proj);
-    v("out_proj", out_proj);
-  }
+  v("in_proj", in_proj);
+  v("out_proj", out_proj);
   v("query_key_map", query_key_map);
   v("score_bias", score_bias);
 }

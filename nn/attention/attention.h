@@ -20,16 +20,11 @@
 
 namespace orrery::nn {
 
-/// The names of the linear maps in files: those of torch.nn.MultiheadAttention, or those of GPT-2, whose weights are
-/// stored as [in, out].
-enum class AttentionNames { pytorch, gpt2 };
-
 struct AttentionOptions {
   i64 d_k = 0, d_v = 0;  ///< sizes of a head's keys and values; 0 means d_model / num_heads
   double dropout = 0;    ///< on the attention weights
   bool bias = true;
   Init init = Init::xavier;
-  AttentionNames names = AttentionNames::pytorch;
 };
 
 struct MultiHeadAttention : Attention {
@@ -37,7 +32,6 @@ struct MultiHeadAttention : Attention {
   Linear out_proj;  // from h d_v to d_model; its bias starts at 0
   i64 num_heads, d_k, d_v;
   double dropout;
-  AttentionNames names = AttentionNames::pytorch;
 
   // Used by self-attention only.
   Part<QueryKeyMap> query_key_map;  // empty: Q and K are used as projected
@@ -47,10 +41,7 @@ struct MultiHeadAttention : Attention {
   /// Errors: num_heads below 1; a negative d_k or d_v; a d_model that is no multiple of num_heads, unless d_k and d_v
   /// are given; a dropout outside [0, 1).
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
-  using Module::parameter_count;
-  static double parameter_count(i64 d_model, i64 num_heads,
-                                const AttentionOptions& options);  ///< counted without building a layer
-  MultiHeadAttention clone() const;                                ///< a copy that shares nothing with this one
+  MultiHeadAttention clone() const;  ///< a copy that shares nothing with this one
 
   Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const override;
   Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,

@@ -184,7 +184,7 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault) {
     if (fault != MaskFault::causal) return faulty((*model)(ids, pass).value(), fault);
     // A Gpt accepts no other mask, so its steps are repeated here with the wrong one.
     Variable x = model->embed(ids, pass);
-    for (const GptLayer& layer : model->layers) x = layer(x, causal_mask(T, fault), pass);
+    for (const EncoderLayer& layer : model->layers) x = layer(x, causal_mask(T, fault), pass);
     return model->head(model->final_norm(x)).value();
   };
   return {{.name = "gpt",

@@ -4,7 +4,7 @@
 // of them.
 #include "nn/check/sample_rows.h"
 #include "nn/models/gpt.h"
-#include "nn/models/stacks.h"
+#include "nn/models/stack.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
@@ -107,16 +107,6 @@ Sample shared_transformer() {
   return transformer("shared embeddings, learned positions, gelu, dropout", config);
 }
 
-Sample gpt_layer(std::string variant, LayerOptions options) {
-  options.init = Init::normal_002;
-  return module_sample(
-      "GptLayer", std::move(variant), {{2, 3, 4}}, [=](Rng& rng) { return GptLayer(options, rng); },
-      [mask = Mask::causal() & lengths_3_and_2()](const GptLayer& layer, const Inputs& in, Pass& pass) {
-        return layer(in[0], mask, pass);
-      },
-      {.padding = padding_of_x()});
-}
-
 // Wide enough for dropout, as above; more positions than the sequence has.
 GptConfig small_gpt() {
   return {.vocab_size = 7,
@@ -128,7 +118,7 @@ GptConfig small_gpt() {
 // The padding of a GPT that reads row 0 of its table as padding only. A tied table is the head, too: row 0 is a class.
 Padding padding_of_table(const GptConfig& config, std::vector<i32> output) {
   if (config.tied) return {};
-  return {.places = {{"wte.weight"}}, .output = std::move(output)};
+  return {.places = {{"token_embedding.weight"}}, .output = std::move(output)};
 }
 
 Sample gpt(std::string variant, GptConfig config) {
@@ -179,6 +169,8 @@ std::vector<Sample> model_samples() {
   return {
       encoder_layer("post-norm", small()),
       encoder_layer("pre-norm, gelu", small(true, 0, Activation::gelu)),
+      encoder_layer("pre-norm, gelu with tanh", small(true, 0, Activation::gelu_tanh)),
+      encoder_layer("pre-norm, gelu, dropout", small(true, 0.2, Activation::gelu)),
       encoder_layer("post-norm, dropout", small(false, 0.2)),
       encoder("Encoder", "two layers", [](Rng& rng) { return Encoder(2, false, small(), rng); },
               {.options = some_coordinates}),
@@ -196,8 +188,6 @@ std::vector<Sample> model_samples() {
       pre_norm_transformer(),
       shared_transformer(),
       transformer_loss(),
-      gpt_layer("gelu with tanh", small(true, 0, Activation::gelu_tanh)),
-      gpt_layer("gelu, dropout", small(true, 0.2, Activation::gelu)),
       gpt("gelu with tanh, tied", small_gpt()),
       gpt_with_rotary_positions(),
       gpt_without_biases(),

@@ -176,8 +176,8 @@ std::vector<DeclaredZero> all_but_output_bias() {
   const std::string reason = "no query may see a key, so attention is 0 whatever the inputs";
   return {{"input 0", reason},
           {"input 1", reason},
-          {"in_proj_weight", reason},
-          {"in_proj_bias", reason},
+          {"in_proj.weight", reason},
+          {"in_proj.bias", reason},
           {"out_proj.weight", reason}};
 }
 

@@ -25,59 +25,141 @@ std::string listed(const std::vector<std::string>& items, std::string_view what)
   return text.str();
 }
 
-// A parameter or buffer as it is stored in files.
+// A tensor of a file, and the part of the model's memory that it is for.
 struct Stored {
-  std::string name;
-  Tensor value;          // the model's own
-  const void* identity;  // what has several names has one identity
+  std::string name, own_name;  // in files of the family, and the model's
+  Tensor value;                // a parameter or buffer, or some of its rows
+  const void* identity;        // what has several names has one identity
   bool transposed = false;
 
   Shape shape() const { return transposed ? Shape{value.size(1), value.size(0)} : value.shape(); }
   // Integers have no precision to lose: a token id that was stored as a float is a mistake.
-  bool takes(Dtype dtype) const { return dtype == value.dtype() || (is_floating(dtype) && is_floating(value.dtype())); }
+  bool takes(const Tensor& x) const {
+    const bool same_kind = x.dtype() == value.dtype() || (is_floating(x.dtype()) && is_floating(value.dtype()));
+    return x.shape() == shape() && same_kind;
+  }
   // From the layout in memory to that in files, or back.
   Tensor turned(const Tensor& x) const { return transposed ? permute(x, {1, 0}) : x; }
 };
 
-class StoredParameters : public Visitor {
+// What files of the module's family hold, in the order of `visit`.
+class StoredTensors : public Visitor {
  public:
+  StoredTensors(const Family& family, std::string prefix) : family_(family), prefix_(std::move(prefix)) {}
   std::vector<Stored> list;
+  std::set<std::string> derived;
 
  private:
-  void on_parameter(const std::string& path, Variable& p) override {
-    list.push_back({path, p.value(), p.node().get()});
-  }
-  void on_transposed(const std::string& path, Variable& p) override {
-    list.push_back({path, p.value(), p.node().get(), true});
-  }
-  void on_buffer(const std::string& path, Tensor& b) override { list.push_back({path, b, address_of(b)}); }
-  void on_derived(const std::string&, Tensor&) override {}
-};
-
-std::vector<Stored> stored_parameters(Module& module) {
-  StoredParameters parameters;
-  module.visit(parameters);
-  return std::move(parameters.list);
-}
-
-void check_fits(const std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation) {
-  std::vector<std::string> missing, unexpected, misshapen;
-  TensorMap left = tensors;
-  for (const Stored& p : parameters) {
-    const auto found = tensors.find(p.name);
-    left.erase(p.name);
-    if (found == tensors.end()) {
-      missing.push_back(p.name);
-    } else if (found->second.shape() != p.shape() || !p.takes(found->second.dtype())) {
-      std::ostringstream text;
-      text << p.name << " is " << found->second.dtype() << ' ' << found->second.shape() << " in the file, "
-           << p.value.dtype() << ' ' << p.shape() << " in the model";
-      misshapen.push_back(text.str());
+  void add(const std::string& path, const Tensor& value, const void* identity) {
+    const NameOnDisk on_disk = family_.on_disk(path);
+    const i64 parts = std::ssize(on_disk.names);
+    if (parts == 1) {
+      list.push_back(
+          {prefix_ + on_disk.names[0], prefix_ + path, value, identity, on_disk.transposed && value.rank() == 2});
+      return;
+    }
+    check(value.rank() > 0 && value.size(0) % parts == 0, "names on disk", path, " of shape ", value.shape(),
+          " has no ", parts, " equal parts");
+    const i64 rows = value.size(0) / parts;
+    for (i64 i = 0; i < parts; ++i) {
+      const Tensor part = value.rows(i * rows, (i + 1) * rows);
+      const std::string name = prefix_ + on_disk.names[static_cast<size_t>(i)];
+      list.push_back({name, name, part, address_of(part)});
     }
   }
-  for (const auto& [name, tensor] : left) unexpected.push_back(printable(name));
-  check(missing.empty() && unexpected.empty() && misshapen.empty(), operation, "the file does not fit the model",
-        listed(missing, "missing"), listed(unexpected, "unexpected"), listed(misshapen, "of another shape or dtype"));
+  void on_parameter(const std::string& path, Variable& p) override { add(path, p.value(), p.node().get()); }
+  void on_buffer(const std::string& path, Tensor& b) override { add(path, b, address_of(b)); }
+  void on_derived(const std::string& path, Tensor&) override {
+    derived.insert(prefix_ + family_.on_disk(path).names[0]);
+  }
+  const Family& family_;
+  std::string prefix_;
+};
+
+StoredTensors stored_tensors(Module& module, const std::string& prefix = {}) {
+  StoredTensors stored(family(module.family()), prefix);
+  module.visit(stored);
+  return stored;
+}
+
+// A file may also have the model's own names and layout, as those of trainings do.
+void take_own_names(std::vector<Stored>& parameters, TensorMap& tensors) {
+  for (Stored& p : parameters) {
+    if (tensors.contains(p.name) || p.own_name == p.name) continue;
+    auto tensor = tensors.extract(p.own_name);
+    if (!tensor) continue;
+    tensor.key() = p.name;
+    tensors.insert(std::move(tensor));
+    p.transposed = false;
+  }
+}
+
+// Some programs store all weights as [out, in]. The first one that is not square decides for all.
+void find_layout(std::vector<Stored>& parameters, const TensorMap& tensors) {
+  for (const Stored& p : parameters) {
+    const auto found = tensors.find(p.name);
+    if (!p.transposed || found == tensors.end() || p.value.size(0) == p.value.size(1)) continue;
+    if (found->second.shape() == p.value.shape())
+      for (Stored& each : parameters) each.transposed = false;
+    return;
+  }
+}
+
+// What fits is left in `parameters` and `tensors`. Error, unless the load is partial: anything does not.
+Loaded leave_what_fits(std::vector<Stored>& parameters, TensorMap& tensors, const std::string& operation,
+                       const LoadOptions& options) {
+  Loaded result;
+  std::vector<std::string> misshapen;
+  std::set<std::string> own;
+  TensorMap fitting;
+  std::vector<Stored> found;
+  for (const Stored& p : parameters) {
+    own.insert(p.name);
+    const auto there = tensors.find(p.name);
+    if (there == tensors.end()) {
+      result.missing.push_back(p.name);
+    } else if (!p.takes(there->second)) {
+      std::ostringstream text;
+      text << p.name << " is " << there->second.dtype() << ' ' << there->second.shape() << " in the file, "
+           << p.value.dtype() << ' ' << p.shape() << " in the model";
+      misshapen.push_back(text.str());
+      if (options.partial) result.missing.push_back(p.name);
+    } else {
+      fitting[p.name] = there->second;
+      found.push_back(p);
+    }
+  }
+  for (const auto& [name, tensor] : tensors)
+    if (!fitting.contains(name) && name.starts_with(options.prefix) && (options.partial || !own.contains(name)))
+      result.left_over.push_back(name);
+  std::vector<std::string> unexpected;
+  for (const std::string& name : result.left_over) unexpected.push_back(printable(name));
+  const bool fits = options.partial ? !found.empty() || parameters.empty()
+                                    : result.missing.empty() && unexpected.empty() && misshapen.empty();
+  check(fits, operation, options.partial ? "nothing in the file fits the model" : "the file does not fit the model",
+        listed(result.missing, "missing"), listed(unexpected, "unexpected"),
+        listed(misshapen, "of another shape or dtype"));
+  parameters = std::move(found);
+  tensors = std::move(fitting);
+  return result;
+}
+
+// A tensor that a file of the family may repeat under a second name, such as the head of a model whose head is the
+// embedding, is dropped unless the model has it. Error: the two differ.
+void drop_copies(const Family& family, const std::string& prefix, const std::vector<Stored>& parameters,
+                 TensorMap& tensors, const std::string& operation) {
+  for (const NamePattern& row : family.patterns) {
+    if (row.mark != NamePattern::copy) continue;
+    const std::string name = prefix + std::string(row.on_disk[0]),
+                      original = prefix + family.on_disk(std::string(row.in_memory)).names[0];
+    const auto copy = tensors.find(name), first = tensors.find(original);
+    const bool is_own =
+        std::any_of(parameters.begin(), parameters.end(), [&](const Stored& p) { return p.name == name; });
+    if (is_own || copy == tensors.end() || first == tensors.end()) continue;
+    check(same_bits(copy->second, first->second), operation, name, " and ", original,
+          " are one parameter in the model, and differ in the file");
+    tensors.erase(copy);
+  }
 }
 
 // Errors: a tied parameter, or a shared buffer, whose names stand for different numbers in the file.
@@ -93,46 +175,53 @@ void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors,
 
 }  // namespace
 
-void save(Module& module, const std::string& path, const Metadata& metadata) {
+TensorMap tensors_on_disk(Module& module) {
   TensorMap tensors;
-  for (const Stored& p : stored_parameters(module)) {
+  for (const Stored& p : stored_tensors(module).list)
     check(tensors.emplace(p.name, p.turned(p.value)).second, "save", "two parameters are named ", p.name);
-  }
-  write_safetensors(path, tensors, metadata);
+  return tensors;
+}
+
+void save(Module& module, const std::string& path, const Metadata& metadata) {
+  write_safetensors(path, tensors_on_disk(module), metadata);
 }
 
 u64 saved_bytes(Module& module) {
   u64 bytes = 0;
-  for (const Stored& p : stored_parameters(module))
+  for (const Stored& p : stored_tensors(module).list)
     bytes += static_cast<u64>(p.value.count() * bytes_of(p.value.dtype()));
   return bytes;
 }
 
-Metadata load(Module& module, const std::string& path) {
-  std::set<std::string> own, derived;
-  for (const NamedParameter& parameter : module.named_parameters()) own.insert(parameter.name);
-  for (const Module::NamedBuffer& buffer : module.buffers()) {
-    own.insert(buffer.name);
-    if (buffer.derived) derived.insert(buffer.name);
-  }
-  TensorFile file = read_named(path, {.known = [&](const std::string& name) { return own.contains(name); },
-                                      .ignored = [&](const std::string& name) { return derived.contains(name); }});
-  load(module, file.tensors, "load " + path);
-  return std::move(file.metadata);
+Loaded load(Module& module, const std::string& path, const LoadOptions& options) {
+  const StoredTensors stored = stored_tensors(module, options.prefix);
+  const Family& names = family(module.family());
+  std::set<std::string> known = stored.derived;
+  for (const Stored& p : stored.list) known.insert({p.name, p.own_name});
+  for (const NamePattern& row : names.patterns)
+    if (row.mark == NamePattern::copy) known.insert(options.prefix + std::string(row.on_disk[0]));
+  TensorFile file = read_named(
+      path, {.known = [&](const std::string& name) { return known.contains(name) || names.ignores(name); },
+             .prefix = names.prefix,
+             .ignored = [&](const std::string& name) { return stored.derived.contains(name) || names.ignores(name); }});
+  Loaded result = load(module, std::move(file.tensors), "load " + path, options);
+  result.metadata = std::move(file.metadata);
+  return result;
 }
 
-void load(Module& module, const TensorMap& given, const std::string& operation, WeightLayout layout) {
-  TensorMap tensors = given;
-  for (const Module::NamedBuffer& buffer : module.buffers())
-    if (buffer.derived) tensors.erase(buffer.name);  // other programs may store what is computed again here
-  std::vector<Stored> parameters = stored_parameters(module);
-  if (layout == WeightLayout::out_in)
-    for (Stored& p : parameters) p.transposed = false;
-  check_fits(parameters, tensors, operation);
+Loaded load(Module& module, TensorMap tensors, const std::string& operation, const LoadOptions& options) {
+  StoredTensors stored = stored_tensors(module, options.prefix);
+  for (const std::string& name : stored.derived) tensors.erase(name);  // other programs may store them
+  std::vector<Stored>& parameters = stored.list;
+  drop_copies(family(module.family()), options.prefix, parameters, tensors, operation);
+  take_own_names(parameters, tensors);
+  find_layout(parameters, tensors);
+  const Loaded result = leave_what_fits(parameters, tensors, operation, options);
   check_tied(parameters, tensors, operation);
   std::vector<Tensor> values;  // all of them first: if memory runs out, the model is unchanged
   for (const Stored& p : parameters) values.push_back(p.turned(tensors.at(p.name)).to(p.value.dtype()));
   for (size_t i = 0; i < values.size(); ++i) copy_into(parameters[i].value, values[i]);
+  return result;
 }
 
 void check_size(i64 numbers, const std::string& path) {
@@ -143,31 +232,16 @@ void check_size(i64 numbers, const std::string& path) {
         " numbers, the file at most ", most);
 }
 
-void check_size(const TransformerConfig& config, const std::string& path) {
-  check_size(config.parameter_count(), path);
-  if (config.positions == Positions::learned) return;  // then the tables are parameters
-  constexpr double few_bytes = 1 << 28;                // tables of this size do no harm
-  // The tables of sinusoids, for source and target.
-  const double tables =
-      2.0 * bytes_of(Dtype::f64) * static_cast<double>(config.max_len) * static_cast<double>(config.layer.d_model);
-  check(tables <= few_bytes + static_cast<double>(bytes_of_model(path)), "load " + path,
-        "is too small for the model it describes, whose sequences have up to ", config.max_len, " tokens");
+void check_tables(double numbers, i64 max_len, const std::string& path) {
+  constexpr double few_bytes = 1 << 28;  // tables of this size do no harm
+  check(numbers * bytes_of(Dtype::f64) <= few_bytes + static_cast<double>(bytes_of_model(path)), "load " + path,
+        "is too small for the model it describes, whose sequences have up to ", max_len, " tokens");
 }
 
-TransformerConfig config_of(const Metadata& metadata, const std::string& path) {
-  const std::string operation = "load " + path;
+const std::string& config_text(const Metadata& metadata, const std::string& path) {
   const auto found = metadata.find(std::string(config_key));
-  check(found != metadata.end(), operation, "has no configuration");
-  return within(operation, [&] { return transformer_config(found->second); });
-}
-
-Transformer load_transformer(const std::string& path, const TransformerConfig& config) {
-  config.validate();
-  check_size(config, path);
-  Rng zeros = Rng::of_zeros();
-  Transformer model(config, zeros);
-  load(model, path);
-  return model;
+  check(found != metadata.end(), "load " + path, "has no configuration");
+  return found->second;
 }
 
 }  // namespace orrery::nn

@@ -12,25 +12,22 @@
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
 #include "nn/files/names.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::nn {
 namespace {
 
-constexpr std::string_view prefix = "transformer.", head = "lm_head.weight", table = "wte.weight";
+constexpr std::string_view published_operation = "gpt config";
+constexpr std::string_view head = "lm_head.weight", table = "wte.weight";
 constexpr i64 most_columns = 1 << 20;  // of an embedding: far more than any model has
 
-// "h.3.attn.bias", "h.3.attn.masked_bias". They may have any dtype and are large, so they are not even read.
-bool is_mask(std::string_view name) {
-  return name.starts_with("h.") && (name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias"));
-}
+const Family& gpt2() { return family("gpt2"); }
 
-// The tensors of a GPT, by what their names begin with.
-bool is_of_gpt(std::string_view name) {
-  constexpr std::string_view begins[] = {"wte.", "wpe.", "h.", "ln_f.", "lm_head."};
-  return std::any_of(std::begin(begins), std::end(begins), [&](auto begin) { return name.starts_with(begin); });
+NamesOnDisk gpt_names() {
+  return {.known = [](const std::string& name) { return gpt2().knows(name); },
+          .prefix = gpt2().prefix,
+          .ignored = [](const std::string& name) { return gpt2().ignores(name); }};
 }
-
-NamesOnDisk gpt_names() { return {.known = is_of_gpt, .prefix = prefix, .ignored = is_mask}; }
 
 using Shapes = std::map<std::string, Shape>;
 
@@ -41,14 +38,13 @@ Shapes shapes_of(const TensorMap& tensors) {
   return shapes;
 }
 
-// Whether the weights of layers are stored as [out, in]. One weight decides for all, since c_proj is square.
-WeightLayout layout_of(const Shapes& shapes) {
+// Whether the weights of layers are stored as [out, in], as nanoGPT's are.
+bool is_out_in(const Shapes& shapes) {
   const auto c_attn = shapes.find("h.0.attn.c_attn.weight"), embeddings = shapes.find(std::string(table));
   const bool is_known = c_attn != shapes.end() && embeddings != shapes.end() && embeddings->second.rank() == 2;
-  if (!is_known) return WeightLayout::as_visited;
+  if (!is_known) return false;
   const i64 d_model = embeddings->second[1];
-  const bool is_turned = d_model <= most_columns && c_attn->second == Shape{3 * d_model, d_model};
-  return is_turned ? WeightLayout::out_in : WeightLayout::as_visited;
+  return d_model <= most_columns && c_attn->second == Shape{3 * d_model, d_model};
 }
 
 // The number of heads of a published GPT, all of which have GPT-2's tokens; 0 for a model of other sizes.
@@ -76,7 +72,7 @@ GptConfig config_of_shapes(const Shapes& shapes, const std::string& operation) {
   config.vocab_size = shape(std::string(table))[0];
   config.layer.d_model = shape(std::string(table))[1];
   config.max_len = shape("wpe.weight")[0];
-  config.layer.d_ff = shape("h.0.mlp.c_fc.weight")[layout_of(shapes) == WeightLayout::out_in ? 0 : 1];
+  config.layer.d_ff = shape("h.0.mlp.c_fc.weight")[is_out_in(shapes) ? 0 : 1];
   config.num_layers = 0;
   while (shapes.contains("h." + std::to_string(config.num_layers) + ".ln_1.weight")) ++config.num_layers;
   config.layer.bias = shapes.contains("h.0.ln_1.bias");
@@ -115,6 +111,18 @@ void set_heads(GptConfig& config, i64 num_heads, const std::string& operation) {
        possible_heads(d_model), hint);
 }
 
+// The names of activations in Hugging Face's transformers (activations.py), and back.
+std::string_view published_name(Activation activation) {
+  if (activation == Activation::gelu_tanh) return "gelu_new";
+  return activation == Activation::gelu ? "gelu" : "relu";
+}
+Activation published_activation(const Json& name, const std::string& operation) {
+  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "gelu") return Activation::gelu;
+  check(name == "relu", operation, "activation_function cannot be ", Shown{name});
+  return Activation::relu;
+}
+
 // The configuration in `described_in`, a config.json. It is an error if it contradicts the shapes.
 GptConfig config_of_description(const std::string& described_in, const GptConfig& shapes,
                                 const std::string& operation) {
@@ -146,26 +154,16 @@ GptConfig config_of_published(const TensorMap& tensors, i64 num_heads, const std
   if (std::filesystem::exists(beside, unreadable)) return config_of_description(beside.string(), config, operation);
   config.tied = config.tied || same_bits(tensors.at(std::string(head)), tensors.at(std::string(table)));
   config.layer.num_heads = num_heads != 0 ? num_heads : heads_of_published(config);
-  if (config.tied && layout_of(shapes) == WeightLayout::out_in) config.layer.activation = Activation::gelu;
+  if (config.tied && is_out_in(shapes)) config.layer.activation = Activation::gelu;
   return config;
 }
 
-// A tied model has one matrix for both, so the copy is dropped. Error: the two differ.
-void drop_copy_of_table(TensorMap& tensors, const std::string& operation) {
-  const auto copy = tensors.find(std::string(head)), original = tensors.find(std::string(table));
-  if (copy == tensors.end() || original == tensors.end()) return;
-  check(same_bits(copy->second, original->second), operation, head, " and ", table,
-        " are one parameter in the model, and differ in the file");
-  tensors.erase(copy);
-}
-
 Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, const std::string& operation) {
-  within(operation, [&] { config.validate(); });  // before counting: with 0 heads the count is not a number
+  within(operation, [&] { config.validate(); });
   check_size(config.parameter_count(), path);
   Rng zeros = Rng::of_zeros();
   Gpt model(config, zeros);
-  if (config.tied) drop_copy_of_table(tensors, operation);
-  load(model, tensors, operation, layout_of(shapes_of(tensors)));
+  load(model, std::move(tensors), operation);
   return model;
 }
 
@@ -180,15 +178,69 @@ void check_is_gpt2(Gpt& model, const std::string& operation) {
     check(is_plain, operation, "the attention of h.", i, " is not GPT-2's: it has another module, number of heads or ",
           "mask, positions, or a bias on its scores, which Hugging Face's GPT2LMHeadModel would not compute");
   }
-  for (const Module::NamedBuffer& buffer : model.buffers())
+  for (const Module::NamedBuffer& buffer : buffers_on_disk(model))
     check(buffer.derived, operation, "the buffer ", buffer.name, " has no place in a GPT-2");
 }
 
 }  // namespace
 
-void save_gpt(Gpt& model, const std::string& path, Metadata metadata) {
-  metadata[std::string(config_key)] = to_json(model.config);
-  save(model, path, metadata);
+GptConfig published_gpt_config(const std::string& json, const std::string& operation) {
+  const Json published = parse_json_object(json, operation);
+  const auto check_usual = [&](const char* field, const Json& usual) {
+    const Json& value = published.contains(field) ? published.at(field) : usual;
+    check(value == usual, operation, field, " must be ", Shown{usual}, ", not ", Shown{value});
+  };
+  check_usual("model_type", "gpt2");
+  check_usual("scale_attn_weights", true);
+  check_usual("scale_attn_by_inverse_layer_idx", false);
+  for (const char* field : {"n_head", "n_layer", "n_embd", "n_positions", "vocab_size"})
+    check(published.contains(field), operation, "has no field \"", field, "\"");
+  GptConfig config;
+  config_json::Reader read(operation, published);
+  read("n_head", config.layer.num_heads);
+  read("n_layer", config.num_layers);
+  read("n_embd", config.layer.d_model);
+  read("n_positions", config.max_len);
+  read("vocab_size", config.vocab_size);
+  read("layer_norm_epsilon", config.layer.layer_norm_eps);
+  read("tie_word_embeddings", config.tied);
+  config.layer.d_ff = 4 * config.layer.d_model;
+  if (!published.value("n_inner", Json(nullptr)).is_null()) read("n_inner", config.layer.d_ff);
+  config.layer.activation = published_activation(published.value("activation_function", Json("gelu_new")), operation);
+  within(operation, [&] { config.validate(); });
+  return config;
+}
+
+std::string published_json(const GptConfig& config) {
+  config.validate();
+  const LayerOptions layer = config.layers();
+  const i64 d_head = layer.d_model / layer.num_heads;
+  const auto refuse = [](bool has, const char* what) {
+    check(!has, published_operation, "GPT-2 has no ", what,
+          ", so Hugging Face's GPT2LMHeadModel would compute something else");
+  };
+  refuse(config.rotary, "rotary positions");
+  refuse(config.query_key_norm, "normalised queries and keys");
+  refuse((layer.d_k != 0 && layer.d_k != d_head) || (layer.d_v != 0 && layer.d_v != d_head),
+         "heads of another size than d_model / num_heads");
+  refuse(layer.layer_norm_form != LayerNormForm::root_of_variance_plus_eps, "other form of layer norm than PyTorch's");
+  const Json json{{"architectures", {"GPT2LMHeadModel"}},
+                  {"model_type", "gpt2"},
+                  {"vocab_size", config.vocab_size},
+                  {"n_positions", config.max_len},
+                  {"n_embd", layer.d_model},
+                  {"n_layer", config.num_layers},
+                  {"n_head", layer.num_heads},
+                  {"n_inner", layer.d_ff},
+                  {"activation_function", published_name(*layer.activation)},
+                  {"resid_pdrop", layer.dropout},
+                  {"embd_pdrop", layer.dropout},
+                  {"attn_pdrop", *layer.attention_dropout},
+                  {"layer_norm_epsilon", layer.layer_norm_eps},
+                  {"tie_word_embeddings", config.tied},
+                  {"bos_token_id", nullptr},  // GPT-2's own would be beyond a smaller vocabulary
+                  {"eos_token_id", nullptr}};
+  return json_text(json, 2) + "\n";
 }
 
 void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata) {
@@ -199,15 +251,11 @@ void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata) 
   config.layer.bias = true;
   Rng zeros = Rng::of_zeros();
   Gpt published(config, zeros);
-  std::map<std::string, Tensor> values;
-  for (const NamedParameter& p : model.named_parameters()) values[p.name] = p.value.value();
-  TensorMap tensors;
-  for (const NamedParameter& p : published.named_parameters()) {
-    const auto value = values.extract(p.name);
-    check(value || p.name.ends_with(".bias"), operation, "the model has no ", p.name);
-    const Tensor tensor = value ? value.mapped() : p.value.value();
-    const bool is_turned = p.name.starts_with("h.") && tensor.shape().rank() == 2;
-    tensors[(p.name == head ? "" : std::string(prefix)) + p.name] = is_turned ? permute(tensor, {1, 0}) : tensor;
+  TensorMap values = tensors_on_disk(model), tensors;
+  for (const auto& [name, zero] : tensors_on_disk(published)) {
+    const auto value = values.extract(name);
+    check(value || name.ends_with(".bias"), operation, "the model has no ", name);
+    tensors[(name == head ? "" : std::string(gpt2().prefix)) + name] = value ? value.mapped() : zero;
   }
   check(values.empty(), operation, values.empty() ? "" : values.begin()->first, " has no place in a GPT-2");
   metadata[std::string(config_key)] = to_json(config);
@@ -221,13 +269,9 @@ Gpt load_gpt(const std::string& given, i64 num_heads) {
   const auto described = file.metadata.find(std::string(config_key));
   GptConfig config = described == file.metadata.end()
                          ? config_of_published(file.tensors, num_heads, path, operation)
-                         : within(operation, [&] { return gpt_config(described->second); });
+                         : within(operation, [&] { return GptConfig::of_json(described->second); });
   set_heads(config, num_heads, operation);
   return built(config, std::move(file.tensors), path, operation);
-}
-
-Gpt load_gpt(const std::string& path, const GptConfig& config) {
-  return built(config, read_named(path, gpt_names()).tensors, path, "load " + path);
 }
 
 std::optional<GptConfig> gpt_of_shapes(const FileSummary& file) {

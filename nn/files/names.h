@@ -1,5 +1,10 @@
 // Chapter 9. Names on disk: what other programs call a model's tensors in their files.
 //
+// A family of models has names of its own (`Module::family`). A table in names.cpp says what they stand for: one row
+// for each pattern of names, with the layout of the weights.
+//   layers.0.linear1.weight   is   h.0.mlp.c_fc.weight        in GPT-2's files, stored as [in, out]
+//   self_attn.in_proj.weight  is   self_attn.in_proj_weight   in PyTorch's
+// Programs put something before or between these names, too:
 //   module.wte.weight                  PyTorch's DistributedDataParallel
 //   _orig_mod.wte.weight               torch.compile, also around a part: wte._orig_mod.weight
 //   transformer.wte.weight             a family's own prefix, here that of Hugging Face's GPT2LMHeadModel
@@ -11,10 +16,52 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/files/safetensors.h"
+#include "nn/module.h"
 
 namespace orrery::nn {
+
+/// How a file holds one parameter or buffer.
+struct NameOnDisk {
+  std::vector<std::string> names;  ///< more than one: each holds an equal part of the rows
+  bool transposed = false;         ///< a matrix is stored as [in, out]
+};
+
+/// A row of a family's table. In a pattern, `*` stands for one part of a name, `**` for all the others: it may hold
+/// dots. The n-th `*` of both patterns is the same text.
+struct NamePattern {
+  enum Mark {
+    none,
+    transposed,  ///< what is called `weight` is stored as [in, out]
+    ignored,     ///< nothing of ours has this name: it is not read
+    copy         ///< another name of what `in_memory` is, which files may have besides the first one
+  };
+  std::string_view in_memory;
+  std::vector<std::string_view> on_disk;  ///< more than one: joined in memory, in this order
+  Mark mark = none;
+};
+
+/// A family: the first row that fits a name says what it is called on disk. A name that fits none is the same there.
+struct Family {
+  std::string_view name, prefix;  ///< `prefix` may stand before all names of a file
+  std::vector<NamePattern> patterns;
+
+  NameOnDisk on_disk(const std::string& in_memory) const;
+  /// Whether a row has this name on disk.
+  bool knows(const std::string& on_disk) const;
+  /// Whether a row says that a tensor of this name is not read.
+  bool ignores(const std::string& on_disk) const;
+};
+/// Error: there is no such family.
+const Family& family(std::string_view name);
+
+/// The parameters of a module, each once, as files call them; those that files do not hold as one tensor have the
+/// module's own names. Files of trainings use these names.
+Parameters parameters_on_disk(Module& module);
+/// The same for buffers.
+std::vector<Module::NamedBuffer> buffers_on_disk(Module& module);
 
 /// How a model's names are found in a file.
 struct NamesOnDisk {

@@ -103,7 +103,8 @@ GptState gpt_state(const Gpt& model, i64 B, i64 max_len) {
   check_length(max_len, model.config.max_len);
   GptState state;
   const Dtype dtype = model.token_embedding.weight.dtype();
-  for (const GptLayer& layer : model.layers) state.layers.push_back(layer.self_attn->empty_cache(B, max_len, dtype));
+  for (const EncoderLayer& layer : model.layers)
+    state.layers.push_back(layer.self_attn->empty_cache(B, max_len, dtype));
   return state;
 }
 
@@ -115,7 +116,7 @@ Variable next_positions(const Gpt& model, const Tensor& tokens, GptState& state)
                              following(positions, state.length(), dims<2>(tokens, "tokens")[1]));
   return whole_or_not_at_all(state.layers, [&] {
     for (size_t i = 0; i < state.layers.size(); ++i) {
-      const GptLayer& layer = model.layers[i];
+      const EncoderLayer& layer = model.layers[i];
       x = layer.with_attention(x, pass,
                                [&](const Variable& in) { return layer.self_attn->extend(in, state.layers[i]); });
     }

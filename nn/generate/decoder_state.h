@@ -1,6 +1,6 @@
 // Chapter 7. Decoders one step at a time: what they keep between tokens, and the next positions computed from it.
 //
-// The layers are those of nn/models/decoder.h and nn/models/gpt.h, but they are given only the new positions. Attention
+// The layers are those of nn/models/stack.h, but they are given only the new positions. Attention
 // sees the earlier ones through a cache of keys and values (nn/attention/key_value_cache.h). The encoder's output never
 // changes, so cross-attention projects it only once. The logits are those of the whole sequence except for rounding
 // (the tests allow 1e-5 of the largest in f32, 1e-12 in f64), and the tokens are the same. A state belongs to its

@@ -45,7 +45,7 @@ struct Convolution : Module {
     return convolution(x, weight, bias, ConvolutionPadding::none, {});
   }
   void visit(Visitor& v) override {
-    v.weight("weight", weight);
+    v("weight", weight);
     v("bias", bias);
   }
 };

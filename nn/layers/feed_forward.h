@@ -19,15 +19,11 @@ namespace orrery::nn {
 /// relu is the paper's choice. gelu is exact; gelu_tanh is the approximation of GPT-2.
 enum class Activation { relu, gelu, gelu_tanh };
 
-/// The names of the linear maps in files: those of torch.nn, or those of GPT-2, whose weights are stored as [in, out].
-enum class FeedForwardNames { pytorch, gpt2 };
-
 struct FeedForwardOptions {
   double dropout = 0;
   Activation activation = Activation::relu;
   bool bias = true;
   Init init = Init::xavier;
-  FeedForwardNames names = FeedForwardNames::pytorch;
 
   LinearOptions linear() const { return {.bias = bias, .init = init}; }
 };
@@ -36,21 +32,12 @@ struct FeedForward : Module {
   Linear linear1, linear2;
   Dropout dropout;
   Activation activation;
-  FeedForwardNames names;
 
   FeedForward(i64 d_model, i64 d_ff, Rng& rng, const FeedForwardOptions& options = {})
       : linear1(d_model, d_ff, rng, options.linear()),
         linear2(d_ff, d_model, rng, options.linear()),
         dropout(options.dropout),
-        activation(options.activation),
-        names(options.names) {}
-  using Module::parameter_count;
-  /// The number of parameters of such a layer, counted without building it.
-  static double parameter_count(i64 d_model, i64 d_ff, const FeedForwardOptions& options) {
-    const double outer = static_cast<double>(d_model), inner = static_cast<double>(d_ff);
-    return Linear::parameter_count(outer, inner, options.linear()) +
-           Linear::parameter_count(inner, outer, options.linear());
-  }
+        activation(options.activation) {}
   Variable operator()(const Variable& x, Pass& pass) const {
     const double p = dropout.active(pass);
     const Draw draw = pass.draw_for(p);
@@ -61,13 +48,8 @@ struct FeedForward : Module {
     return linear2(linear_relu(x, W1, b1, p, draw));
   }
   void visit(Visitor& v) override {
-    if (names == FeedForwardNames::gpt2) {
-      v.transposed("c_fc", linear1);
-      v.transposed("c_proj", linear2);
-    } else {
-      v("linear1", linear1);
-      v("linear2", linear2);
-    }
+    v("linear1", linear1);
+    v("linear2", linear2);
   }
 
  private:

@@ -8,7 +8,7 @@
 
 #include "autograd/ops/fused/linear/residual.h"
 #include "autograd/ops/layer_norm.h"
-#include "core/tensor_ops.h"
+#include "nn/init.h"
 #include "nn/module.h"
 
 namespace orrery::nn {
@@ -25,14 +25,10 @@ struct LayerNorm : Module {
   double eps;
   LayerNormForm form;
 
-  explicit LayerNorm(i64 D, const LayerNormOptions& options = {})
-      : weight(parameter(full({D}, 1.0))), eps(options.eps), form(options.form) {
-    if (options.bias) bias = parameter(zeros({D}));
-  }
-  using Module::parameter_count;
-  /// The number of parameters of such a layer, counted without building it.
-  static double parameter_count(i64 D, const LayerNormOptions& options) {
-    return static_cast<double>(D) * (options.bias ? 2 : 1);
+  /// Nothing is drawn; `rng` is given for Rng::of_shapes.
+  explicit LayerNorm(i64 D, const LayerNormOptions& options = {}, const Rng& rng = Rng(0))
+      : weight(parameter(initial_constant({D}, 1, rng))), eps(options.eps), form(options.form) {
+    if (options.bias) bias = parameter(initial_constant({D}, 0, rng));
   }
   Variable operator()(const Variable& x) const { return layer_norm(x, weight, bias, eps, form); }
   /// The norm of x + dropout(f), in one pass.

@@ -79,7 +79,7 @@ struct Linear : Replaceable {
   }
   void visit(Visitor& v) override {
     if (!is_plain()) return map.visit(v);
-    v.weight("weight", weight);
+    v("weight", weight);
     v("bias", bias);
   }
 };

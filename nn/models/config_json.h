@@ -1,7 +1,7 @@
 // Chapter 7. Configurations as JSON text, for all models.
 //
-// for_each_field(config, field) calls field(name, value) for each field of a configuration. Reading, writing and the
-// list of known names all use it. Enumerations are written by name.
+// Reading, writing and the list of known names use `for_each_field` (nn/models/fields.h). Enumerations are written by
+// name.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "autograd/ops/norm_rows.h"
 #include "core/files/json.h"
 #include "nn/layers/feed_forward.h"
-#include "nn/models/config_rules.h"
+#include "nn/models/fields.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::nn::config_json {
@@ -148,7 +148,7 @@ class Reader {
 template <class Config>
 std::string text_of(Config config) {
   ObjectText json;
-  for_each_field(config, [&](const char* name, const auto& value) { json.add(name, written(value)); });
+  for_each_field(config, [&](const Field& field, const auto& value) { json.add(field.name, written(value)); });
   return json.text();
 }
 
@@ -158,10 +158,22 @@ Config config_of(const std::string& text, std::string_view operation) {
   const Json json = parse_json_object(text, operation);
   Config config;
   Reader reader(operation, json);
-  for_each_field(config, reader);
+  for_each_field(config, [&](const Field& field, auto& value) { reader(field.name, value); });
   reader.check_all_known();
   config.validate();
   return config;
+}
+
+/// Whether `text` has fields, and all of them are a Config's. Error: it is not a JSON object.
+template <class Config>
+bool describes(const std::string& text) {
+  const Json json = parse_json_object(text, "config");
+  std::vector<std::string> known;
+  Config config;
+  for_each_field(config, [&](const Field& field, const auto&) { known.emplace_back(field.name); });
+  return !json.empty() && std::all_of(json.items().begin(), json.items().end(), [&](const auto& item) {
+    return std::find(known.begin(), known.end(), item.key()) != known.end();
+  });
 }
 
 }  // namespace orrery::nn::config_json

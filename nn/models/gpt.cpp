@@ -1,4 +1,4 @@
-// Chapter 7. Gpt: embed the tokens, apply the layers, compute the logits.
+// Chapter 7. Gpt: its configuration, then: embed the tokens, apply the layers, compute the logits.
 //
 // Read next: nn/generate/decoding.h
 #include "nn/models/gpt.h"
@@ -10,61 +10,114 @@
 #include "core/tensor_ops.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
-#include "nn/models/config_rules.h"
-#include "nn/models/head_loss.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::nn {
 namespace {
 
-Tensor initial_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
+constexpr std::string_view gpt_operation = "gpt config";
 
-AttentionOptions with_names(AttentionOptions options) {
-  options.names = AttentionNames::gpt2;
-  return options;
-}
-FeedForwardOptions with_names(FeedForwardOptions options) {
-  options.names = FeedForwardNames::gpt2;
-  return options;
-}
+struct Preset {
+  std::string_view name;
+  i64 vocab_size, d_model, num_heads, num_layers, max_len;
+};
+
+constexpr i64 gpt2_tokens = 50257;
+constexpr std::array<Preset, 7> presets{{
+    {"nanogpt", 65, 128, 4, 4, 64},
+    {"distilgpt2", gpt2_tokens, 768, 12, 6, 1024},
+    {"gpt2", gpt2_tokens, 768, 12, 12, 1024},
+    {"gpt2-medium", gpt2_tokens, 1024, 16, 24, 1024},
+    {"gpt2-large", gpt2_tokens, 1280, 20, 36, 1024},
+    {"gpt2-xl", gpt2_tokens, 1600, 25, 48, 1024},
+    {"gpt3", gpt2_tokens, 12288, 96, 96, 2048},
+}};
+
+Tensor initial_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
 
 }  // namespace
 
-GptLayer::GptLayer(const LayerOptions& options, Rng& rng)
-    : norm1(options.d_model, options.norm()),
-      self_attn(MultiHeadAttention(options.d_model, options.num_heads, rng, with_names(options.attention()))),
-      norm2(options.d_model, options.norm()),
-      feed_forward(options.d_model, options.d_ff, rng, with_names(options.feed_forward())),
-      dropout(options.dropout) {}
-
-Variable GptLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
-  return with_attention(with_harmless_padding(x, mask), pass,
-                        [&](const Variable& in) { return self_attn->self_attention(in, mask, pass, weights); });
+void GptConfig::validate() const {
+  config_json::check_fields(gpt_operation, *this);
+  layer.validate(gpt_operation);
+  check(layer.init == LayerOptions{}.init || layer.init == Init::normal_002, gpt_operation,
+        "init cannot be chosen: a GPT's weights start from N(0, 0.02^2)");
+  check(!rotary || layer.head_size() % 2 == 0, gpt_operation, "rotary needs heads of an even size, not of ",
+        layer.head_size());
 }
 
-void GptLayer::visit(Visitor& v) {
-  v("ln_1", norm1);
-  v("attn", self_attn);
-  v("ln_2", norm2);
-  v("mlp", feed_forward);
+LayerOptions GptConfig::layers() const {
+  LayerOptions all = layer;
+  all.attention_dropout = layer.attention_dropout.value_or(layer.dropout);
+  all.activation_dropout = layer.activation_dropout.value_or(0);
+  all.activation = layer.activation.value_or(Activation::gelu_tanh);
+  all.norm_first = true;
+  all.init = Init::normal_002;
+  return all;
+}
+
+i64 GptConfig::parameter_count() const {
+  GptConfig config = *this;
+  config.rotary = false;  // its tables are no parameters, and would take memory
+  return config_json::counted<Gpt>(config, {&GptConfig::num_layers});
+}
+
+GptConfig GptConfig::of_json(const std::string& json) { return config_json::config_of<GptConfig>(json, gpt_operation); }
+
+bool operator==(const GptConfig& a, const GptConfig& b) { return to_json(a) == to_json(b); }
+
+GptConfig gpt_preset(const std::string& name) {
+  for (const Preset& p : presets) {
+    if (p.name != name) continue;
+    GptConfig config{.vocab_size = p.vocab_size,
+                     .layer = {.d_model = p.d_model, .num_heads = p.num_heads, .d_ff = 4 * p.d_model},
+                     .num_layers = p.num_layers,
+                     .max_len = p.max_len};
+    LayerOptions& layer = config.layer;
+    if (name == "nanogpt") {
+      layer.dropout = 0;
+      layer.bias = false;
+      layer.activation = Activation::gelu;
+    }
+    return config;
+  }
+  std::string known;
+  for (const std::string& other : gpt_preset_names()) known += (known.empty() ? "" : ", ") + other;
+  fail(gpt_operation, "no preset is called '", name, "'; there are: ", known);
+}
+
+std::vector<std::string> gpt_preset_names() {
+  std::vector<std::string> names;
+  for (const Preset& p : presets) names.emplace_back(p.name);
+  return names;
+}
+
+std::string to_json(const GptConfig& config) {
+  GptConfig complete = config;
+  complete.layer = config.layers();
+  return config_json::text_of(complete);
 }
 
 Gpt::Gpt(const GptConfig& config, Rng& rng)
     : config(config_json::valid(config)),
       token_embedding(initial_table(config.vocab_size, config.layer.d_model, rng)),
       position_embedding(initial_table(config.max_len, config.layer.d_model, rng)),
-      final_norm(config.layer.d_model, config.layers().norm()),
+      final_norm(config.layer.d_model, config.layers().norm(), rng),
       lm_head(Variable(), Variable()),
       dropout(config.layer.dropout) {
   const double residual_layers = 2.0 * static_cast<double>(config.num_layers),
                factor = 1.0 / std::sqrt(residual_layers);
+  const auto scale = [&](Variable& weight) {
+    if (!rng.draws_shapes()) scale_in_place(weight.mutable_value(), factor);
+  };
   for (i64 i = 0; i < config.num_layers; ++i) {
-    GptLayer& layer = layers.emplace_back(config.layers(), rng);
+    EncoderLayer& layer = layers.emplace_back(config.layers(), rng);
     auto& attention = layer.self_attn.as<MultiHeadAttention>();
-    scale_in_place(attention.out_proj.weight.mutable_value(), factor);
+    scale(attention.out_proj.weight);
     if (config.rotary) attention.query_key_map = Rotary(config.max_len, attention.d_k);
     if (config.query_key_norm)
       attention.query_key_map = QueryKeyNorm(config.max_len, std::move(attention.query_key_map));
-    scale_in_place(layer.feed_forward.linear2.weight.mutable_value(), factor);
+    scale(layer.feed_forward.linear2.weight);
   }
   if (!config.tied) lm_head.weight = parameter(initial_table(config.vocab_size, config.layer.d_model, rng));
   name_parameters();
@@ -76,7 +129,8 @@ Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* wei
 
 Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights, const Mask& padding) const {
   Variable x = with_harmless_padding(embed(ids, pass), padding);
-  for (const GptLayer& layer : layers) x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
+  for (const EncoderLayer& layer : layers)
+    x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
   return final_norm(x);
 }
 
@@ -106,10 +160,10 @@ Gpt Gpt::clone() {
 }
 
 void Gpt::visit(Visitor& v) {
-  v("wte", token_embedding);
-  v("wpe", position_embedding);
-  v("h", layers);
-  v("ln_f", final_norm);
+  v("token_embedding", token_embedding);
+  v("position_embedding", position_embedding);
+  v("layers", layers);
+  v("final_norm", final_norm);
   v("lm_head", lm_head);
 }
 

@@ -9,44 +9,77 @@
 //   x = x + dropout(attention(norm(x)));   x = x + dropout(feed_forward(norm(x)))      in each layer
 //   logits = norm(x) token_embedding^T                                                 the tied head
 // Shapes: ids i32 [B, T], T <= max_len, x [B, T, d_model], logits [B, T, vocab_size]. Row t of the logits predicts
-// token t + 1. Parameters have the names of GPT-2's published files (wte, wpe, h.0.ln_1, ...). They are also stored as
-// in those files: the weights of layers as [in, out] (nn/files/gpt_files.h).
+// token t + 1. Files have the names and the layout of GPT-2's published ones (nn/files/names.h).
+// Models of known sizes:
+//                  vocabulary  d_model  h   N   max_len     parameters
+//   nanogpt                65      128   4   4       64        804,096   the recipe for a CPU in nanoGPT's README
+//   distilgpt2         50,257      768  12   6    1,024   81,912,576   Sanh et al. 2019, "DistilBERT", of GPT-2
+//   gpt2               50,257      768  12  12    1,024    124,439,808   Radford et al. 2019, table 2
+//   gpt2-medium        50,257    1,024  16  24    1,024    354,823,168
+//   gpt2-large         50,257    1,280  20  36    1,024    774,030,080
+//   gpt2-xl            50,257    1,600  25  48    1,024  1,557,611,200
+//   gpt3               50,257   12,288  96  96    2,048  174,604,259,328   Brown et al. 2020, table 2.1
+// d_ff is 4 d_model everywhere. GPT-2's counts are those of its published weights (the paper's own, 117 to 1542
+// million, were miscounted, as its authors' repository says). GPT-3's weights have never been published: its count
+// follows from the sizes in its table, which rounds it to 175.0 billion. (GPT-3's layers alternate dense attention with
+// "locally banded sparse attention patterns", section 2.1, which have no parameters of their own; here all are dense.)
 // Read next: nn/models/gpt.cpp
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"
 #include "nn/layers/embedding.h"
-#include "nn/models/encoder.h"
-#include "nn/models/gpt_config.h"
+#include "nn/models/stack.h"
 
 namespace orrery::nn {
 
-struct GptLayer : Module {
-  LayerNorm norm1;
-  Part<Attention> self_attn;  // a MultiHeadAttention, or an attention of your own
-  LayerNorm norm2;
-  FeedForward feed_forward;
-  Dropout dropout;
+struct GptConfig {
+  i64 vocab_size = 0;
+  LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072};
+  i64 num_layers = 12;
+  i64 max_len = 1024;           ///< positions that have an embedding; a longer sequence is an error
+  bool tied = true;             ///< the head uses the token embedding as its weight
+  bool rotary = false;          ///< turn queries and keys, besides the position embedding (nn/attention/rotary.h)
+  bool query_key_norm = false;  ///< scores are cosines times a learned number (nn/attention/query_key_norm.h)
 
-  GptLayer(const LayerOptions& options, Rng& rng);
-  /// x is [B, T, d_model]. If `weights` is given, it receives the attention weights [B, h, T, T].
-  Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
-  /// The same with any function of the sub-layer's input as the attention. Generation passes one that reads keys and
-  /// values from a cache (nn/generate/decoder_state.h).
-  template <class SelfAttention>
-  Variable with_attention(const Variable& x, Pass& pass, const SelfAttention& self_attention) const {
-    constexpr bool norm_first = true;
-    const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
-    return with_residual(attended, norm2, norm_first, dropout, pass,
-                         [&](const Variable& in) { return feed_forward(in, pass); });
-  }
-  void visit(Visitor& v) override;
+  /// From JSON text, where absent fields keep their defaults. Errors: text that is not a JSON object, unknown fields,
+  /// values of a wrong type, and those of `validate`.
+  static GptConfig of_json(const std::string& json);
+  /// Errors, naming the field: a value is out of range, or two values do not fit together.
+  void validate() const;
+  /// `layer` with GPT-2's defaults in all fields without a value: GELU with tanh (nanoGPT's models have the exact
+  /// GELU), and dropout on attention weights but not inside the feed-forward network. A GPT's layers always normalise
+  /// first, and its weights start from N(0, 0.02^2): `norm_first` is not read, and another `init` is an error.
+  LayerOptions layers() const;
+  /// The number of the model's parameters, counted without building it; 2^53 if there are more.
+  i64 parameter_count() const;
+  /// True if both describe the same model. A field without a value equals its default.
+  friend bool operator==(const GptConfig& a, const GptConfig& b);
 };
+
+/// Calls field(about, value) for every field (nn/models/fields.h).
+template <class F>
+void for_each_field(GptConfig& config, F&& field) {
+  field({"vocab_size", Rule::positive}, config.vocab_size);
+  for_each_field(config.layer, field);
+  field({"num_layers", Rule::positive, 96, "Layers"}, config.num_layers);
+  field({"max_len", Rule::positive, 65536, "Tokens that the model sees at once"}, config.max_len);
+  field({"tied"}, config.tied);
+  field({"rotary", Rule::any, 1, "Turn queries and keys by angles of their positions, besides the position embedding"},
+        config.rotary);
+  field({"query_key_norm", Rule::any, 1, "Scores are cosines of queries and keys, times a learned number"},
+        config.query_key_norm);
+}
+
+/// Every field as JSON, for a file's metadata.
+std::string to_json(const GptConfig& config);
+/// The models of the table above, by name. The error for an unknown name lists all names.
+GptConfig gpt_preset(const std::string& name);
+std::vector<std::string> gpt_preset_names();
 
 struct Gpt : Module {
   GptConfig config;
   Embedding token_embedding, position_embedding;
-  std::vector<GptLayer> layers;
+  std::vector<EncoderLayer> layers;
   LayerNorm final_norm;
   Linear lm_head;  // to vocab_size; in a tied model its weight is not defined, and the token embedding's is used
   Dropout dropout;
@@ -76,6 +109,7 @@ struct Gpt : Module {
 
   Gpt clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;
+  std::string_view family() const override { return "gpt2"; }
 
  private:
   const Variable& classes() const { return lm_head.weight.defined() ? lm_head.weight : token_embedding.weight; }

@@ -1,4 +1,4 @@
-// Chapter 7. Transformer: embed the tokens, encode, decode, compute the logits.
+// Chapter 7. Transformer: its configuration, then: embed the tokens, encode, decode, compute the logits.
 //
 // Read next: nn/models/gpt.h
 #include "nn/models/transformer.h"
@@ -6,10 +6,83 @@
 #include <cmath>
 
 #include "autograd/ops/embedding.h"
-#include "nn/models/config_rules.h"
-#include "nn/models/head_loss.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::nn {
+
+namespace {
+
+constexpr std::string_view transformer_operation = "transformer config";
+
+TransformerConfig of_paper(i64 vocab_size, const LayerOptions& layer) {
+  return {.src_vocab_size = vocab_size, .tgt_vocab_size = vocab_size, .layer = layer, .share_embeddings = true};
+}
+
+}  // namespace
+
+void TransformerConfig::validate() const {
+  config_json::check_fields(transformer_operation, *this);
+  config_json::check_vocabularies(transformer_operation, *this);
+  layer.validate(transformer_operation);
+}
+
+LayerOptions TransformerConfig::layers() const {
+  LayerOptions all = layer;
+  all.attention_dropout = layer.attention_dropout.value_or(layer.dropout);
+  all.activation_dropout = layer.activation_dropout.value_or(layer.dropout);
+  all.activation = layer.activation.value_or(Activation::relu);
+  return all;
+}
+
+LinearOptions TransformerConfig::generator() const {
+  LinearOptions options = layers().linear();
+  options.bias = options.bias && generator_bias;
+  return options;
+}
+
+i64 TransformerConfig::parameter_count() const {
+  return config_json::counted<Transformer>(
+      *this, {&TransformerConfig::num_encoder_layers, &TransformerConfig::num_decoder_layers});
+}
+
+double TransformerConfig::table_numbers() const {
+  const double of_one = static_cast<double>(max_len) * static_cast<double>(layer.d_model);
+  return positions == Positions::sinusoidal ? 2 * of_one : 0;
+}
+
+TransformerConfig TransformerConfig::of_json(const std::string& json) {
+  return config_json::config_of<TransformerConfig>(json, transformer_operation);
+}
+
+bool operator==(const TransformerConfig& a, const TransformerConfig& b) { return to_json(a) == to_json(b); }
+
+TransformerConfig base(i64 vocab_size) {
+  return of_paper(vocab_size, {.attention_dropout = 0, .activation_dropout = 0});
+}
+
+TransformerConfig big(i64 vocab_size) {
+  return of_paper(vocab_size, {.d_model = 1024,
+                               .num_heads = 16,
+                               .d_ff = 4096,
+                               .dropout = 0.3,
+                               .attention_dropout = 0,
+                               .activation_dropout = 0});
+}
+
+TransformerConfig tiny(i64 vocab_size) {
+  TransformerConfig config = of_paper(
+      vocab_size,
+      {.d_model = 128, .num_heads = 4, .d_ff = 256, .dropout = 0.3, .attention_dropout = 0, .activation_dropout = 0});
+  config.num_encoder_layers = config.num_decoder_layers = 4;
+  config.generator_bias = false;
+  return config;
+}
+
+std::string to_json(const TransformerConfig& config) {
+  TransformerConfig complete = config;
+  complete.layer = config.layers();
+  return config_json::text_of(complete);
+}
 
 Transformer::Transformer(const TransformerConfig& config, Rng& rng)
     : config(config_json::valid(config)),

@@ -8,15 +8,73 @@
 //   target [B, T] -> tgt_embed * sqrt(d_model) + positions -> decoder(memory) -> generator -> logits [B, T, K]
 // K is tgt_vocab_size. Row t of the logits predicts token t + 1 of the target, so training leaves out the last token of
 // the target.
+// Paper, table 3:           N  d_model  d_ff  h  d_k  d_v  P_drop  parameters
+//                    base   6      512  2048  8   64   64     0.1     65 * 10^6
+//                    big    6     1024  4096  16  64   64     0.3    213 * 10^6
+// with one vocabulary of about 37,000 tokens for both languages (section 5.1) and shared embeddings (section 3.4).
+// Exact counts of these presets with 37,000 tokens, biases everywhere: 63,119,496 and 214,282,376.
 // Read next: nn/models/transformer.cpp
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"
 #include "nn/layers/embedding.h"
-#include "nn/models/decoder.h"
-#include "nn/models/transformer_config.h"
+#include "nn/models/stack.h"
+#include "nn/positions/positional_encoding.h"
 
 namespace orrery::nn {
+
+struct TransformerConfig {
+  i64 src_vocab_size = 0, tgt_vocab_size = 0;
+  LayerOptions layer{};
+  i64 num_encoder_layers = 6, num_decoder_layers = 6;
+  bool final_norm = false;        ///< one more norm after each stack, as torch.nn.Transformer always has
+  i64 max_len = 1024;             ///< positions; a longer sequence is an error
+  i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
+  bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
+  bool generator_bias = true;     ///< a bias of the logits; there is none either if the layers have no biases
+  Positions positions = Positions::sinusoidal;
+
+  /// From JSON text, where absent fields keep their defaults. Errors: text that is not a JSON object, unknown fields,
+  /// values of a wrong type, and those of `validate`.
+  static TransformerConfig of_json(const std::string& json);
+  /// Errors, naming the field: a value is out of range, or two values do not fit together.
+  void validate() const;
+  /// `layer` with the model's defaults in all fields without a value.
+  LayerOptions layers() const;
+  /// The options of the generator.
+  LinearOptions generator() const;
+  /// The number of the model's parameters, counted without building it; 2^53 if there are more.
+  i64 parameter_count() const;
+  /// The numbers in the model's tables of sinusoids, f64, which are in memory but in no file.
+  double table_numbers() const;
+  /// True if both describe the same model. A field without a value equals its default.
+  friend bool operator==(const TransformerConfig& a, const TransformerConfig& b);
+};
+
+/// Calls field(about, value) for every field (nn/models/fields.h).
+template <class F>
+void for_each_field(TransformerConfig& config, F&& field) {
+  field({"src_vocab_size", Rule::positive}, config.src_vocab_size);
+  field({"tgt_vocab_size", Rule::positive}, config.tgt_vocab_size);
+  for_each_field(config.layer, field);
+  field({"num_encoder_layers", Rule::positive, 96, "Encoder layers"}, config.num_encoder_layers);
+  field({"num_decoder_layers", Rule::positive, 96, "Decoder layers"}, config.num_decoder_layers);
+  field({"final_norm", Rule::any, 1, "One more normalisation after each stack"}, config.final_norm);
+  field({"max_len", Rule::positive}, config.max_len);
+  field({"pad_id"}, config.pad_id);
+  field({"share_embeddings"}, config.share_embeddings);
+  field({"generator_bias"}, config.generator_bias);
+  field({"positions"}, config.positions);
+}
+
+/// Every field as JSON, for a file's metadata.
+std::string to_json(const TransformerConfig& config);
+/// The paper's models, with one vocabulary for both languages, and dropout as in section 5.4, not inside sub-layers.
+TransformerConfig base(i64 vocab_size);
+TransformerConfig big(i64 vocab_size);
+/// 4 + 4 layers of 128: for Multi30k's 29,000 pairs ("Good for Misconceived Reasons", Wu et al. 2021).
+/// As there, the logits have no bias.
+TransformerConfig tiny(i64 vocab_size);
 
 /// What each of the three attentions may see.
 struct TransformerMasks {

@@ -28,7 +28,7 @@ PositionalEncoding::PositionalEncoding(Positions kind, i64 max_len, i64 d_model,
   if (kind == Positions::learned)
     weight = parameter(initial_embedding(max_len, d_model, rng));
   else
-    table = sinusoidal_table(max_len, d_model);
+    table = rng.draws_shapes() ? Tensor::outline({max_len, d_model}, f64) : sinusoidal_table(max_len, d_model);
 }
 
 Variable PositionalEncoding::first_rows(i64 T, Dtype dtype) const {

@@ -16,8 +16,9 @@
 #include "core/files/safetensors.h"
 #include "core/files/shards.h"
 #include "core/tensor_ops.h"
-#include "nn/models/gpt_config.h"
-#include "nn/models/transformer_config.h"
+#include "nn/files/gpt_files.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -106,13 +107,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       accepted([&] { json_text(parse_json_object(text, "fuzz")); });
       read_index(text);
       break;
-    case 1: there_and_back(text, [](const std::string& t) { return nn::gpt_config(t); }); break;
+    case 1: there_and_back(text, [](const std::string& t) { return nn::GptConfig::of_json(t); }); break;
     case 2:  // it is written as a configuration of ours
       there_and_back(
           text, [](const std::string& t) { return nn::published_gpt_config(t, "fuzz"); },
-          [](const std::string& t) { return nn::gpt_config(t); });
+          [](const std::string& t) { return nn::GptConfig::of_json(t); });
       break;
-    case 3: there_and_back(text, [](const std::string& t) { return nn::transformer_config(t); }); break;
+    case 3: there_and_back(text, [](const std::string& t) { return nn::TransformerConfig::of_json(t); }); break;
     case 4: there_and_back(text, [](const std::string& t) { return translate::recurrent_translator_config(t); }); break;
     case 5:
       there_and_back(text, [](const std::string& t) { return translate::convolutional_translator_config(t); });

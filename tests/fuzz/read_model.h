@@ -7,6 +7,7 @@
 #include "apps/training/training_files.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "nn/models/transformer.h"
 #include "tests/apps/training/line_task.h"
 
 namespace orrery::fuzz {
@@ -26,7 +27,7 @@ inline void read_model(const std::string& path, const Metadata& metadata) {
   if (metadata.contains("translation_model")) {
     translate::load_translator(path);
   } else if (metadata.contains("toy_task")) {
-    nn::load_transformer(path, nn::config_of(metadata, path));
+    nn::load<nn::Transformer>(path, nn::config_of<nn::TransformerConfig>(metadata, path));
   } else {
     constexpr i64 heads = 3;  // of the GPT-2s among the seeds, which do not say it
     nn::load_gpt(path, metadata.contains(std::string(nn::config_key)) ? 0 : heads);

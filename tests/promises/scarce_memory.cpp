@@ -83,7 +83,7 @@ Training lm() {
   auto task = std::make_unique<LmTask>(recipe, text_data(text, recipe.model.max_len));
   auto& model = task->model;
   auto trainer = std::make_unique<Trainer>(*task);
-  return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save_gpt(model, path); }};
+  return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save(model, path); }};
 }
 
 // Its text lives as long as `save`, which has the vocabulary from it.

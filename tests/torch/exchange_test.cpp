@@ -6,8 +6,7 @@
 #include <filesystem>
 #include <regex>
 
-#include "nn/files/files.h"
-#include "nn/models/stacks.h"
+#include "nn/models/stack.h"
 #include "nn/models/transformer.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"

@@ -11,7 +11,8 @@
 
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
-#include "nn/module.h"
+#include "nn/files/files.h"
+#include "nn/files/names.h"
 
 namespace orrery::torch_parity {
 
@@ -75,16 +76,8 @@ inline double largest(const Tensor& x) {
   return result;
 }
 
-/// Gives the parameters of `module` the values of `tensors`, which must have exactly their names and shapes.
-inline void set_parameters(nn::Module& module, const TensorMap& tensors) {
-  Parameters parameters = module.named_parameters();
-  REQUIRE(parameters.size() == tensors.size());
-  for (NamedParameter& p : parameters) {
-    INFO(p.name);
-    REQUIRE(tensors.contains(p.name));
-    copy_into(p.value.mutable_value(), tensors.at(p.name).to(p.value.dtype()));
-  }
-}
+/// Gives the parameters of `module` the values of `tensors`, which must have exactly PyTorch's names and their shapes.
+inline void set_parameters(nn::Module& module, const TensorMap& tensors) { nn::load(module, tensors, "fixture"); }
 
 /// The inputs of a case: numbers are parameters, so that they get gradients; token ids, lengths and tables are tensors.
 struct Inputs {
@@ -107,7 +100,7 @@ Result run(const Case& c, nn::Module& module, Dtype dtype, const F& f) {
   nn::to(module, dtype);
   set_parameters(module, c.role("parameter"));
   Inputs inputs;
-  Parameters leaves = module.parameters();
+  Parameters leaves = nn::parameters_on_disk(module);
   for (const auto& [name, tensor] : c.role("input")) {
     if (!is_floating(tensor.dtype())) {
       inputs.integers[name] = tensor;

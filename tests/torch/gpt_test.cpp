@@ -34,7 +34,7 @@ Run run(nn::Gpt& model, const Case& c) {
   const Variable logits = model(c.at("ids"), pass), loss = cross_entropy(logits, c.at("targets"));
   backward(loss);
   Run result{logits.value(), loss.value(), {}};
-  for (NamedParameter& p : model.parameters()) {
+  for (NamedParameter& p : nn::parameters_on_disk(model)) {
     result.gradients[p.name] = p.value.gradient().clone();
     p.value.clear_gradient();
   }
@@ -54,7 +54,7 @@ TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, l
     INFO(name);
     const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors";
     const Case c("gpt2_run", name);
-    nn::Gpt model = nn::load_gpt(path, config_of(name));
+    nn::Gpt model = nn::load<nn::Gpt>(path, config_of(name));
     const Run single = run(model, c);
     nn::to(model, f64);
     const Run exact = run(model, c);
@@ -84,10 +84,10 @@ TEST_CASE("nanoGPT's own file says everything but the number of heads: its layou
 
 TEST_CASE("promise 9: what we save has the names and the layout of that file") {
   const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2.safetensors";
-  nn::Gpt model = nn::load_gpt(path, config_of("gpt2"));
+  nn::Gpt model = nn::load<nn::Gpt>(path, config_of("gpt2"));
   const TensorMap theirs = read_safetensors(path).tensors;
   const TemporaryFolder folder;
-  nn::save_gpt(model, folder / "ours.safetensors");
+  nn::save(model, folder / "ours.safetensors");
   const TensorMap ours = read_safetensors(folder / "ours.safetensors").tensors;
   CHECK(ours.size() + 2 * 2 == theirs.size());  // theirs has masks, two for each of two layers
   for (const auto& tensor : ours) {

@@ -1,6 +1,6 @@
 // Chapter 7. Equal to PyTorch: encoder and decoder layers, the whole torch.nn.Transformer, ten steps of training it.
 #include "nn/models/transformer.h"
-#include "nn/models/stacks.h"
+#include "nn/models/stack.h"
 
 #include "autograd/ops.h"
 #include "optim/optim.h"

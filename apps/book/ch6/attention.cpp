@@ -2,7 +2,7 @@
 // Question: what does a head compute, what does it see under a causal mask, and how does it know the order?
 // Answer: softmax(Q K^T / sqrt(d_k)) V. Computed head by head, it equals MultiHeadAttention to the last digits. Under
 //   a causal mask, row i has weights only up to column i. PE(p) . PE(q) depends on p - q alone, so it gives a distance.
-// Read next: nn/models/encoder.h
+// Read next: nn/models/stack.h
 #include <cmath>
 #include <iostream>
 
@@ -18,7 +18,7 @@ namespace {
 
 double largest(const Tensor& x) { return std::sqrt(max(x * x).item()); }
 
-// The paper's formula for one sequence x [n, d_model]: W^Q, W^K, W^V of head i are rows of in_proj_weight.
+// The paper's formula for one sequence x [n, d_model]: W^Q, W^K, W^V of head i are rows of in_proj.weight.
 Tensor by_hand(const nn::MultiHeadAttention& layer, const Tensor& x) {
   const i64 h = layer.num_heads, d_k = layer.d_k;
   const Tensor W = layer.in_proj.weight.value();

@@ -8,7 +8,7 @@
 
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/models/encoder.h"
+#include "nn/models/stack.h"
 
 using namespace orrery;
 

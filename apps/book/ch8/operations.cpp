@@ -5,7 +5,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "nn/models/encoder.h"
+#include "nn/models/stack.h"
 
 using namespace orrery;
 

@@ -49,7 +49,8 @@ enum Part { parameters, optimiser, step_number, random_numbers, everything_kept 
 
 // Everything that was saved, but for one part.
 void resume(Training& training, const std::string& path, Part forgotten) {
-  const Metadata metadata = forgotten == parameters ? read_safetensors_metadata(path) : nn::load(training.model, path);
+  if (forgotten != parameters) nn::load(training.model, path);
+  const Metadata metadata = read_safetensors_metadata(path);
   if (forgotten != optimiser) training.adam.load_state(read_safetensors(path + ".adam").tensors);
   if (forgotten != step_number) training.steps_done = std::stoll(metadata.at("step"));
   if (forgotten != random_numbers) training.data = Rng(training.data.seed(), std::stoull(metadata.at("data")));

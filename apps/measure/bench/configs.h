@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/models/gpt_config.h"
-#include "nn/models/transformer_config.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 
 namespace orrery {
 

@@ -7,7 +7,7 @@
 
 #include "core/mask.h"
 #include "nn/layers/embedding.h"
-#include "nn/models/encoder.h"
+#include "nn/models/stack.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::claims {

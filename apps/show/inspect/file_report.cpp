@@ -14,8 +14,9 @@
 #include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
-#include "nn/models/gpt_config.h"
-#include "nn/models/transformer_config.h"
+#include "nn/models/config_json.h"
+#include "nn/models/gpt.h"
+#include "nn/models/transformer.h"
 
 namespace orrery {
 namespace {
@@ -44,18 +45,36 @@ std::optional<Json> object_in(const std::string& text) {
   } catch (const Error&) { return std::nullopt; }
 }
 
+// A kind of model that a file may hold, known by the fields of its configuration.
+struct KnownModel {
+  bool (*is_described_by)(const std::string& config);
+  i64 (*parameter_count)(const std::string& config);
+};
+template <class Config, Config (*of_json)(const std::string&)>
+constexpr KnownModel known{&nn::config_json::describes<Config>,
+                           [](const std::string& config) { return of_json(config).parameter_count(); }};
+// A new model is one more line.
+constexpr std::array known_models{
+    known<nn::TransformerConfig, &nn::TransformerConfig::of_json>,
+    known<nn::GptConfig, &nn::GptConfig::of_json>,
+    known<translate::RecurrentTranslatorConfig, &translate::recurrent_translator_config>,
+    known<translate::ConvolutionalTranslatorConfig, &translate::convolutional_translator_config>,
+};
+
+// What `count` returns; nothing for sizes that no model can have.
+template <class Count>
+std::optional<i64> if_possible(const Count& count) {
+  try {
+    return count();
+  } catch (const Error&) { return std::nullopt; }
+}
+
 // The parameters of the model that `config` describes; nothing for other models.
 std::optional<i64> parameters_of_config(const std::string& config) {
-  const auto count_as = [&config](const auto& parsed) -> std::optional<i64> {
-    try {
-      return parsed(config).parameter_count();
-    } catch (const Error&) { return std::nullopt; }
-  };
-  // No two kinds of configurations have the same fields, and unknown fields are errors.
-  if (const auto count = count_as(nn::transformer_config)) return count;
-  if (const auto count = count_as(nn::gpt_config)) return count;
-  if (const auto count = count_as(translate::recurrent_translator_config)) return count;
-  return count_as(translate::convolutional_translator_config);
+  if (!object_in(config)) return std::nullopt;
+  for (const KnownModel& model : known_models)
+    if (model.is_described_by(config)) return if_possible([&] { return model.parameter_count(config); });
+  return std::nullopt;
 }
 
 // One line, whole characters of at most `most` bytes: "abc... (1234 bytes)".
@@ -223,7 +242,7 @@ std::optional<i64> parameters_in(const FileSummary& file) {
     if (const auto described = parameters_of_config(config->second)) return described;
   if (auto gpt = nn::gpt_of_shapes(file)) {
     gpt->layer.num_heads = std::max<i64>(1, gpt->layer.num_heads);  // which changes no count
-    return gpt->parameter_count();
+    return if_possible([&] { return gpt->parameter_count(); });
   }
   if (!training_in(file.metadata)) return std::nullopt;
   u64 count = 0;

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery lm export`: a model for Hugging Face's transformers.
 //
 //   model.safetensors       the weights with GPT2LMHeadModel's names (nn/files/gpt_files.h)
-//   config.json             its configuration (nn/models/gpt_config.h)
+//   config.json             its configuration (nn/files/gpt_files.h)
 //   tokenizer.json          its tokens, for the library tokenizers, with tokenizer_config.json
 #pragma once
 

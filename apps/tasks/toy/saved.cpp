@@ -26,10 +26,10 @@ SavedToy load_toy(const std::string& path) {
   check_is_finished("toy", path, metadata);
   const std::string& saved_task = model_entry(metadata, task_key, "toy", path);
   const ToyTask task = within("load " + path, [&] { return toy_task(saved_task); });
-  const nn::TransformerConfig config = nn::config_of(metadata, path);
+  const nn::TransformerConfig config = nn::config_of<nn::TransformerConfig>(metadata, path);
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", path,
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
-  return {task, nn::load_transformer(path, config)};
+  return {task, nn::load<nn::Transformer>(path, config)};
 }
 
 // Answers a line on stdout. Returns false, with an error on stderr, if it cannot be answered. Warns on stderr if its

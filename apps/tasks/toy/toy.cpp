@@ -15,6 +15,7 @@
 #include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/training/memory.h"
+#include "apps/training/model_options.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"
 
@@ -198,17 +199,9 @@ void ToyProgram::add_task_options(CLI::App& command) {
 void ToyProgram::add_model_options(CLI::App& command) {
   nn::TransformerConfig& model = recipe_.model;
   begin_group(command, "Model");
-  add_whole_number(command, "--d-model", model.layer.d_model, 1, 4096, "Width of the model");
-  add_whole_number(command, "--heads", model.layer.num_heads, 1, 64, "Attention heads; must divide the width");
-  add_whole_number(command, "--encoder-layers", model.num_encoder_layers, 1, 24, "Encoder layers");
-  add_whole_number(command, "--decoder-layers", model.num_decoder_layers, 1, 24, "Decoder layers");
-  add_whole_number(command, "--d-ff", model.layer.d_ff, 1, 16384, "Width inside the feed-forward networks");
-  add_number(command, "--dropout", model.layer.dropout, 0, 0.99, "Probability of dropping a unit");
-  add_number(command, "--attention-dropout", *model.layer.attention_dropout, 0, 0.99, "The same for attention weights");
-  add_number(command, "--activation-dropout", *model.layer.activation_dropout, 0, 0.99,
-             "The same inside feed-forward networks");
-  add_switch(command, "norm-first", model.layer.norm_first, "Normalise before each sub-layer instead of after it");
-  add_switch(command, "final-norm", model.final_norm, "One more normalisation after each stack");
+  add_fields(command, model,
+             {"d_model", "num_heads", "num_encoder_layers", "num_decoder_layers", "d_ff", "dropout",
+              "attention_dropout", "activation_dropout", "norm_first", "final_norm"});
 }
 
 void ToyProgram::add_options(CLI::App& command) {

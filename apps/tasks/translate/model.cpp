@@ -114,7 +114,8 @@ std::unique_ptr<TranslationModel> load_model(const std::string& path, const Meta
   const std::string& kind = model_entry(metadata, kind_key, "translate", path);
   const auto config = metadata.find(std::string(nn::config_key));
   if (kind == name_of(ModelKind::transformer))
-    return std::make_unique<TransformerTranslator>(nn::load_transformer(path, nn::config_of(metadata, path)));
+    return std::make_unique<TransformerTranslator>(
+        nn::load<nn::Transformer>(path, nn::config_of<nn::TransformerConfig>(metadata, path)));
   const std::string operation = "load " + path;
   check(config != metadata.end(), operation, "has no configuration");
   if (kind == name_of(ModelKind::recurrent))

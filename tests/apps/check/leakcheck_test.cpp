@@ -66,7 +66,7 @@ TEST_CASE("leakcheck rebuilds a saved GPT, too") {
   orrery::Rng rng(5);
   orrery::nn::Gpt model(
       {.vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 1, .max_len = 5}, rng);
-  orrery::nn::save_gpt(model, path);
+  orrery::nn::save(model, path);
   const Result tight = leakcheck("--load " + path);
   CHECK(tight.exit_code == 0);
   CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));

@@ -22,5 +22,5 @@ TEST_CASE("where the system does not tell where the program stands, its files ar
 
 TEST_CASE("files of this program, in a build folder, are those of the repository") {
   CHECK(shipped_path("apps/data/speed.json") == (style::root / "apps/data/speed.json").string());
-  CHECK(std::filesystem::exists(shipped_path("nn/models/encoder.cpp")));
+  CHECK(std::filesystem::exists(shipped_path("nn/models/stack.cpp")));
 }

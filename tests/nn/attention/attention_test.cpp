@@ -98,9 +98,9 @@ TEST_CASE("parameters have PyTorch's names and shapes") {
   nn::MultiHeadAttention layer = noisy_attention({.d_k = 2, .d_v = 5});
   const Parameters parameters = layer.parameters();
   REQUIRE(parameters.size() == 4);
-  CHECK(parameters[0].name == "in_proj_weight");
+  CHECK(parameters[0].name == "in_proj.weight");
   CHECK(parameters[0].value.shape() == Shape{2 * (2 + 2 + 5), 6});
-  CHECK(parameters[1].name == "in_proj_bias");
+  CHECK(parameters[1].name == "in_proj.bias");
   CHECK(parameters[2].name == "out_proj.weight");
   CHECK(parameters[2].value.shape() == Shape{6, 10});
   CHECK(parameters[3].name == "out_proj.bias");

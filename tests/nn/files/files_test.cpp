@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/tensor_ops.h"
+#include "nn/models/transformer.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -25,15 +26,6 @@ struct Model : nn::Module {
     v("embedding.weight", shared);
     v("output.weight", shared);
     v("output.bias", bias);
-  }
-};
-
-// A matrix that files hold transposed, under a second name as it is.
-struct Turned : nn::Module {
-  Variable weight = parameter(Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
-  void visit(nn::Visitor& v) override {
-    v.transposed("turned", weight);
-    v("plain", weight);
   }
 };
 
@@ -126,27 +118,82 @@ TEST_CASE("a buffer that does not fit is listed, and nothing has changed") {
   CHECK(same_bits(model.mean, before));
 }
 
-TEST_CASE("what visit calls transposed is turned on its way into the file and back") {
+TEST_CASE("a weight that GPT-2 stores as [in, out] is turned on its way into the file and back") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";
-  Turned model, other;
+  struct OfGpt2 : nn::Module {
+    Variable weight = parameter(Tensor::of<float>({2, 3}, {1, 2, 3, 4, 5, 6}));
+    void visit(nn::Visitor& v) override {
+      v("layers.0.linear1.weight", weight);
+      v("plain", weight);
+    }
+    std::string_view family() const override { return "gpt2"; }
+  } model, other;
+  const std::string turned = "h.0.mlp.c_fc.weight";
   nn::save(model, path);
-  const Tensor stored = read_safetensors(path).tensors.at("turned");
+  const Tensor stored = read_safetensors(path).tensors.at(turned);
   CHECK(stored.shape() == Shape{3, 2});
   CHECK(elements(stored) == std::vector<double>{1, 4, 2, 5, 3, 6});
+  const auto loads = [&](const std::string& name, const Tensor& tensor) {
+    fill(other.weight.mutable_value(), 0.0);
+    nn::load(other, {{name, tensor}, {"plain", model.weight.value()}}, "test");
+    CHECK(same_bits(other.weight.value(), model.weight.value()));
+  };
   fill(other.weight.mutable_value(), 0.0);
   nn::load(other, path);
   CHECK(same_bits(other.weight.value(), model.weight.value()));
-  nn::load(other, {{"turned", stored}, {"plain", model.weight.value()}}, "test");
+  loads(turned, stored);
+  loads(turned, model.weight.value());  // all weights as [out, in], as in nanoGPT's files
+  loads("layers.0.linear1.weight", model.weight.value());
   CHECK(error_of([&] {
-          nn::load(other, {{"turned", stored}, {"plain", zeros({2, 3})}}, "test");
-        }) == "test: turned and plain are one parameter in the model, and differ in the file");
+          nn::load(other, {{turned, stored}, {"plain", zeros({2, 3})}}, "test");
+        }) == "test: h.0.mlp.c_fc.weight and plain are one parameter in the model, and differ in the file");
   CHECK(error_of([&] {
-          nn::load(other, {{"turned", model.weight.value()}, {"plain", model.weight.value()}}, "test");
+          nn::load(other, {{turned, zeros({2, 2})}, {"plain", model.weight.value()}}, "test");
         }) ==
-        "test: the file does not fit the model; 1 of another shape or dtype: turned is f32 [2, 3] in the file, "
-        "f32 [3, 2] "
-        "in the model");
+        "test: the file does not fit the model; 1 of another shape or dtype: h.0.mlp.c_fc.weight is f32 [2, 2] in the "
+        "file, f32 [3, 2] in the model");
+}
+
+TEST_CASE("a partial load says what was missing and what was left over, and changes nothing else") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Model model(1, 4);
+  const Tensor before = model.shared.value().clone(), bias = full({4}, 7.0);
+  write_safetensors(path, {{"output.bias", bias}, {"output.weight", zeros({5, 4})}, {"more", zeros({1})}},
+                    {{"a", "b"}});
+  CHECK(error_of([&] { nn::load(model, path); }).find("does not fit the model") != std::string::npos);
+  const nn::Loaded loaded = nn::load(model, path, {.partial = true});
+  CHECK(loaded.metadata == Metadata{{"a", "b"}});
+  CHECK(loaded.missing == std::vector<std::string>{"embedding.weight", "output.weight"});
+  CHECK(loaded.left_over == std::vector<std::string>{"more", "output.weight"});
+  CHECK(same_bits(model.bias.value(), bias));
+  CHECK(same_bits(model.shared.value(), before));
+  CHECK(error_of([&] {
+          nn::load(model, {{"more", bias}}, "test", {.partial = true});
+        }) ==
+        "test: nothing in the file fits the model; 3 missing: embedding.weight, output.weight, output.bias; "
+        "1 unexpected: 'more'");
+}
+
+TEST_CASE("with a prefix only the names that begin so are read") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "a";
+  Model model(1, 4), other(2, 4);
+  TensorMap tensors{{"m.output.bias", zeros({4})}, {"losses", zeros({2})}};
+  for (const auto& [name, tensor] : nn::tensors_on_disk(model)) tensors["parameter." + name] = tensor;
+  write_safetensors(path, tensors);
+  const nn::Loaded loaded = nn::load(other, path, {.prefix = "parameter."});
+  CHECK(loaded.missing.empty());
+  CHECK(loaded.left_over.empty());
+  CHECK(same_bits(other.shared.value(), model.shared.value()));
+  CHECK(same_bits(other.bias.value(), model.bias.value()));
+  tensors.erase("parameter.output.bias");
+  tensors["parameter.more"] = zeros({1});
+  write_safetensors(path, tensors);
+  CHECK(error_of([&] { nn::load(other, path, {.prefix = "parameter."}); }) ==
+        "load " + path +
+            ": the file does not fit the model; 1 missing: parameter.output.bias; 1 unexpected: 'parameter.more'");
 }
 
 TEST_CASE("a saved model is loaded into the memory of another, tied parameters under both names") {
@@ -158,7 +205,7 @@ TEST_CASE("a saved model is loaded into the memory of another, tied parameters u
   CHECK(read_safetensors(path).tensors.size() == 3);
   CHECK(read_safetensors_metadata(path).at("config") == R"({"width": 4})");
   const u64 version = other.bias.value().version();
-  CHECK(nn::load(other, path) == Metadata{{"config", R"({"width": 4})"}});
+  CHECK(nn::load(other, path).metadata == Metadata{{"config", R"({"width": 4})"}});
   CHECK(same_bits(other.shared.value(), model.shared.value()));
   CHECK(same_bits(other.bias.value(), model.bias.value()));
   CHECK(copy.value().shares_memory_with(other.bias.value()));
@@ -242,7 +289,7 @@ TEST_CASE("a Transformer is built from its file, unless that is far too small fo
   Rng rng(3);
   nn::Transformer model(config, rng);
   nn::save(model, path);
-  nn::Transformer loaded = nn::load_transformer(path, config);
+  nn::Transformer loaded = nn::load<nn::Transformer>(path, config);
   const Parameters ours = model.parameters(), theirs = loaded.parameters();
   REQUIRE(ours.size() == theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) CHECK(same_bits(ours[i].value.value(), theirs[i].value.value()));
@@ -252,7 +299,7 @@ TEST_CASE("a Transformer is built from its file, unless that is far too small fo
     long_sequences.max_len = 300'000;
     nn::Transformer longer(long_sequences, rng);
     nn::save(longer, path);
-    CHECK(nn::load_transformer(path, long_sequences).config.max_len == 300'000);
+    CHECK(nn::load<nn::Transformer>(path, long_sequences).config.max_len == 300'000);
   }
   nn::save(model, path);
   // Each of these would take more memory than there is.
@@ -263,7 +310,7 @@ TEST_CASE("a Transformer is built from its file, unless that is far too small fo
            [](Config& c) -> i64& { return c.tgt_vocab_size; }}) {
     Config huge = config;
     size(huge) = i64{1} << 30;
-    CHECK(error_of([&] { nn::load_transformer(path, huge); }).find("too small for the model it describes") !=
+    CHECK(error_of([&] { nn::load<nn::Transformer>(path, huge); }).find("too small for the model it describes") !=
           std::string::npos);
   }
 }

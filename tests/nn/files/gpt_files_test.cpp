@@ -82,7 +82,7 @@ TEST_CASE("a saved model comes back from its file alone, with its configuration 
     GptConfig config = tiny();
     config.tied = config.rotary = config.query_key_norm = tied;
     Gpt model = build(config);
-    nn::save_gpt(model, path, {{"alphabet", "abc"}});
+    nn::save(model, path, {{"alphabet", "abc"}});
     Gpt loaded = nn::load_gpt(path);
     CHECK(loaded.config == config);
     check_equal(loaded, model);
@@ -95,7 +95,7 @@ TEST_CASE("weights of layers stand in the file as [in, out], embeddings as they 
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   Gpt model = build(tiny());
-  nn::save_gpt(model, path);
+  nn::save(model, path);
   const TensorMap file = read_safetensors(path).tensors;
   CHECK(file.at("h.0.attn.c_attn.weight").shape() == Shape{8, 24});
   CHECK(file.at("h.0.mlp.c_fc.weight").shape() == Shape{8, 12});
@@ -109,7 +109,7 @@ TEST_CASE("a prefix, masks and a copy of the table are understood") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   Gpt model = build(tiny());
-  nn::save_gpt(model, path);
+  nn::save(model, path);
   rewrite(path, [](TensorFile& file) {
     TensorMap renamed;
     for (const auto& [name, tensor] : file.tensors) renamed["transformer." + name] = tensor;
@@ -118,7 +118,7 @@ TEST_CASE("a prefix, masks and a copy of the table are understood") {
     renamed["lm_head.weight"] = file.tensors.at("wte.weight");
     file = {renamed, {}};
   });
-  Gpt loaded = nn::load_gpt(path, tiny());
+  Gpt loaded = nn::load<Gpt>(path, tiny());
   check_equal(loaded, model);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("without a configuration the sizes follow from the shapes, and the num
         .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 2, .d_ff = 5}, .num_layers = 3, .max_len = 4};
     config.layer.bias = config.tied = !other;
     Gpt model = build(config);
-    nn::save(model, path);
+    nn::save(static_cast<nn::Module&>(model), path);
     const std::string refusal = error_of([&] { nn::load_gpt(path); });
     CHECK(refusal == "load " + path +
                          ": does not say how many heads its attention has, on which its outputs depend: give --heads "
@@ -148,7 +148,7 @@ TEST_CASE("a number of heads that contradicts the file is refused") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   Gpt model = build(tiny());
-  nn::save_gpt(model, path);
+  nn::save(model, path);
   CHECK(nn::load_gpt(path, 2).config == tiny());
   CHECK(error_of([&] { nn::load_gpt(path, 4); }) == "load " + path + ": has 2 heads, not 4");
   rewrite(path, [](TensorFile& file) { file.metadata.clear(); });
@@ -207,7 +207,7 @@ TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shap
     config.tied = tied;
     config.layer.activation = tied ? nn::Activation::gelu : nn::Activation::gelu_tanh;  // nanoGPT's, and minGPT's
     Gpt model = build(config);
-    nn::save(model, path);
+    nn::save(static_cast<nn::Module&>(model), path);
     rewrite(path, [&](TensorFile& file) {
       TensorMap as_linear;
       for (const auto& [name, tensor] : file.tensors) {
@@ -236,7 +236,7 @@ TEST_CASE("a tied weight that is stored under the name of the head alone is foun
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   Gpt model = build(tiny());
-  nn::save_gpt(model, path);
+  nn::save(model, path);
   rewrite(path, [](TensorFile& file) {
     auto table = file.tensors.extract("wte.weight");
     table.key() = "module.lm_head.weight";
@@ -251,7 +251,7 @@ TEST_CASE("a GPT is loaded from shards, whose folder also has the config.json") 
   const TemporaryFolder folder;
   const std::string index = folder / "model.safetensors.index.json";
   Gpt model = build(tiny());
-  nn::save(model, folder / "whole");
+  nn::save(static_cast<nn::Module&>(model), folder / "whole");
   TensorMap tensors = read_safetensors(folder / "whole").tensors;
   const TensorMap first{*tensors.begin()};
   tensors.erase(tensors.begin());
@@ -316,7 +316,7 @@ TEST_CASE("a model that computes something else than a GPT-2 is not written for 
     return error;
   };
   const auto changed = [&](const auto& change) {
-    return refusal([&](nn::GptLayer& layer) { change(layer.self_attn.as<MultiHeadAttention>()); });
+    return refusal([&](nn::EncoderLayer& layer) { change(layer.self_attn.as<MultiHeadAttention>()); });
   };
   const std::string not_gpt2 = "the attention of h.1 is not GPT-2's";
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.own_mask = Mask::window(2); }), not_gpt2));
@@ -327,7 +327,7 @@ TEST_CASE("a model that computes something else than a GPT-2 is not written for 
                         "the buffer h.1.attn.c_proj.scale has no place in a GPT-2"));
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Identity(); }),
                         "the model has no h.1.attn.c_proj.weight"));
-  CHECK(small::contains(refusal([](nn::GptLayer& layer) { layer.self_attn = Silent(); }), not_gpt2));
+  CHECK(small::contains(refusal([](nn::EncoderLayer& layer) { layer.self_attn = Silent(); }), not_gpt2));
   Gpt model = build(tiny());
   CHECK_NOTHROW(nn::save_published_gpt(model, path));
 }
@@ -345,7 +345,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   config.layer.activation = nn::Activation::gelu;
   config.layer.layer_norm_eps = 1e-3;
   Gpt model = build(config);
-  nn::save(model, path);
+  nn::save(static_cast<nn::Module&>(model), path);
   CHECK_THROWS_AS(nn::load_gpt(path), Error);  // without it
   describe(published);
   Gpt loaded = nn::load_gpt(path);
@@ -371,7 +371,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
   CHECK(refusal("\"n_head\"", "\"heads\"") == refused + ": has no field \"n_head\"");
   CHECK(refusal("{", "[").starts_with(refused + ": is not valid JSON: the error is in line 1, column "));
 
-  nn::save_gpt(model, path);  // a file with a configuration of its own asks for no other
+  nn::save(model, path);  // a file with a configuration of its own asks for no other
   CHECK(nn::load_gpt(path).config == config);
 }
 
@@ -380,7 +380,7 @@ TEST_CASE("a file that does not fit is refused") {
   const std::string path = folder / "gpt.safetensors", load = "load " + path + ": ";
   Gpt model = build(tiny());
   const auto refusal = [&](const auto& change) {
-    nn::save_gpt(model, path);
+    nn::save(model, path);
     rewrite(path, change);
     return error_of([&] { nn::load_gpt(path); });
   };
@@ -425,7 +425,7 @@ TEST_CASE("a configuration that nests 50,000 times is refused in one line that n
   const std::string path = folder / "gpt.safetensors", beside = folder / "config.json";
   const std::string deep = R"({"d_model":)" + std::string(50'000, '[') + std::string(50'000, ']') + "}";
   Gpt model = build(tiny());
-  nn::save_gpt(model, path);
+  nn::save(model, path);
   rewrite(path, [&](TensorFile& file) { file.metadata["config"] = deep; });
   CHECK(error_of([&] { nn::load_gpt(path); }) ==
         "load " + path + ": gpt config: has more than 32 nested lists and objects");

@@ -7,6 +7,7 @@
 
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
+#include "nn/models/stack.h"
 #include "tests/core/files/safetensors_files.h"
 
 using namespace orrery;
@@ -35,6 +36,69 @@ nn::NamesOnDisk knowing(const std::set<std::string>& names) {
 }
 
 }  // namespace
+
+TEST_CASE("the tables of families say what names stand for, and which are stored as [in, out]") {
+  const auto on_disk = [](const char* family, const std::string& name) {
+    const nn::NameOnDisk found = nn::family(family).on_disk(name);
+    REQUIRE(found.names.size() == 1);
+    return found.names[0] + (found.transposed ? " turned" : "");
+  };
+  const auto pytorch = [&](const std::string& name) { return on_disk("pytorch", name); };
+  CHECK(pytorch("in_proj.bias") == "in_proj_bias");
+  CHECK(pytorch("encoder.layers.11.self_attn.in_proj.weight") == "encoder.layers.11.self_attn.in_proj_weight");
+  CHECK(pytorch("x.in_proj.lora.A") == "x.in_proj_lora.A");
+  for (const std::string same : {"x.out_proj.weight", "my_in_proj.weight", "in_proj", "in_proj.", ""})
+    CHECK(pytorch(same) == same);
+  const auto gpt2 = [&](const std::string& name) { return on_disk("gpt2", name); };
+  CHECK(gpt2("token_embedding.weight") == "wte.weight");
+  CHECK(gpt2("layers.3.norm1.weight") == "h.3.ln_1.weight");
+  CHECK(gpt2("layers.3.self_attn.in_proj.weight") == "h.3.attn.c_attn.weight turned");
+  CHECK(gpt2("layers.3.self_attn.in_proj.bias") == "h.3.attn.c_attn.bias");
+  CHECK(gpt2("layers.3.self_attn.query_key_map.g") == "h.3.attn.query_key_map.g");
+  CHECK(gpt2("layers.10.linear2.weight") == "h.10.mlp.c_proj.weight turned");
+  CHECK(gpt2("layers.0.self_attn.deep.norm1.weight") == "h.0.attn.deep.norm1.weight");
+  CHECK(gpt2("lm_head.weight") == "lm_head.weight");
+  CHECK(nn::family("gpt2").ignores("h.0.attn.masked_bias"));
+  CHECK_FALSE(nn::family("gpt2").ignores("h.0.attn.c_attn.bias"));
+  CHECK(nn::family("gpt2").knows("h.0.new.part"));
+  CHECK_FALSE(nn::family("gpt2").knows("hh.0.ln_1.weight"));
+  CHECK(error_of([] { nn::family("t5"); }) == "names on disk: there is no family t5");
+}
+
+TEST_CASE("what several tensors of a file hold is joined in memory, and parted again") {
+  struct OfBert : nn::Module {
+    std::vector<nn::EncoderLayer> layers;
+    explicit OfBert(u64 seed) {
+      Rng rng(seed);
+      for (int i = 0; i < 2; ++i) layers.emplace_back(nn::LayerOptions{.d_model = 4, .num_heads = 2, .d_ff = 6}, rng);
+    }
+    void visit(nn::Visitor& v) override { v("layers", layers); }
+    std::string_view family() const override { return "bert"; }
+  } model(1), other(2);
+  const TemporaryFolder folder;
+  const std::string path = folder / "a", self = "encoder.layer.1.attention.self.";
+  const Tensor packed = model.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value();
+  TensorMap stored = nn::tensors_on_disk(model);
+  CHECK(stored.size() == 2 * (6 + 2 + 2 * 2 + 2 * 2));
+  CHECK(same_bits(stored.at(self + "query.weight"), packed.rows(0, 4)));
+  CHECK(same_bits(stored.at(self + "key.weight"), packed.rows(4, 8)));
+  CHECK(same_bits(stored.at(self + "value.weight"), packed.rows(8, 12)));
+  CHECK(stored.at("encoder.layer.0.attention.self.key.bias").shape() == Shape{4});
+  CHECK(stored.at("encoder.layer.0.intermediate.dense.weight").shape() == Shape{6, 4});
+  TensorMap published;
+  for (const auto& [name, tensor] : stored) published["bert." + name] = tensor;
+  write_safetensors(path, published);
+  nn::load(other, path);
+  CHECK(same_bits(other.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(), packed));
+  CHECK(same_bits(other.layers[0].norm2.weight.value(), model.layers[0].norm2.weight.value()));
+  stored.erase(self + "key.weight");
+  CHECK(error_of([&] { nn::load(other, stored, "test"); }) ==
+        "test: the file does not fit the model; 1 missing: " + self + "key.weight");
+  Rng rng(3);
+  model.layers[0].self_attn = nn::MultiHeadAttention(4, 2, rng, {.d_v = 3});
+  CHECK(error_of([&] { nn::tensors_on_disk(model); }) ==
+        "names on disk: layers.0.self_attn.in_proj.weight of shape [14, 4] has no 3 equal parts");
+}
 
 TEST_CASE("prefixes of wrappers are taken away, in any order and number, and a family's own") {
   const nn::NamesOnDisk names = knowing({"a.weight", "h.0.b"});

@@ -1,5 +1,5 @@
 // Chapter 7. Decoder layers against the paper's composition, the stack, and causality.
-#include "nn/models/decoder.h"
+#include "nn/models/stack.h"
 
 #include <doctest/doctest.h>
 
@@ -48,8 +48,8 @@ TEST_CASE("parameters have PyTorch's names") {
   nn::DecoderLayer layer(decoder_options(false), rng);
   const Parameters parameters = layer.parameters();
   REQUIRE(parameters.size() == 18);
-  CHECK(parameters[0].name == "self_attn.in_proj_weight");
-  CHECK(parameters[4].name == "multihead_attn.in_proj_weight");
+  CHECK(parameters[0].name == "self_attn.in_proj.weight");
+  CHECK(parameters[4].name == "multihead_attn.in_proj.weight");
   CHECK(parameters[8].name == "linear1.weight");
   CHECK(parameters[17].name == "norm3.bias");
   CHECK(layer.parameter_count() == 2 * ((18 * 6 + 18) + (6 * 6 + 6)) + (10 * 6 + 10) + (6 * 10 + 6) + 3 * 12);

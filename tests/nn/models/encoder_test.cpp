@@ -1,5 +1,5 @@
 // Chapter 7. Encoder layers against the paper's composition, and the stack.
-#include "nn/models/encoder.h"
+#include "nn/models/stack.h"
 
 #include <doctest/doctest.h>
 
@@ -57,7 +57,7 @@ TEST_CASE("parameters have PyTorch's names, and their number follows from the si
   Rng rng(1);
   nn::EncoderLayer layer(encoder_options(false), rng);
   const std::vector<std::string> names = names_of(layer.parameters());
-  CHECK(names == std::vector<std::string>{"self_attn.in_proj_weight", "self_attn.in_proj_bias",
+  CHECK(names == std::vector<std::string>{"self_attn.in_proj.weight", "self_attn.in_proj.bias",
                                           "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
                                           "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight",
                                           "norm1.bias", "norm2.weight", "norm2.bias"});
@@ -90,7 +90,7 @@ TEST_CASE("a stack applies its layers in order, each with weights of its own, th
   CHECK(distance(encoder(x, source_padding, pass, &weights).value(), expected.value()) < 1e-5);
   REQUIRE(weights.size() == 3);
   CHECK(weights[2].shape() == Shape{2, 2, 4, 4});
-  CHECK(encoder.parameters().front().name == "layers.0.self_attn.in_proj_weight");
+  CHECK(encoder.parameters().front().name == "layers.0.self_attn.in_proj.weight");
   CHECK(encoder.parameters().back().name == "norm.bias");
   CHECK(encoder.parameter_count() == 3 * encoder.layers[0].parameter_count() + 12);
 }

@@ -1,12 +1,13 @@
 // Chapter 7. GptConfig: presets with the published counts, errors, and the way through JSON.
-#include "nn/models/gpt_config.h"
+#include "nn/models/gpt.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "nn/models/gpt.h"
-#include "nn/models/transformer_config.h"
+#include "nn/files/gpt_files.h"
+#include "nn/models/config_json.h"
+#include "nn/models/transformer.h"
 
 using namespace orrery;
 using nn::gpt_preset;
@@ -117,24 +118,27 @@ TEST_CASE("what does not fit is refused, by name") {
 
 TEST_CASE("a configuration goes through JSON unchanged, and is told from a Transformer's") {
   GptConfig config = valid_gpt();
-  CHECK(nn::gpt_config(nn::to_json(config)) == config);
+  CHECK(nn::GptConfig::of_json(nn::to_json(config)) == config);
   config.layer.dropout = 0.25;
   config.layer.bias = config.tied = false;
   config.layer.layer_norm_eps = 1e-6;
   config.layer.activation = nn::Activation::relu;
   config.rotary = config.query_key_norm = true;
-  CHECK(nn::gpt_config(nn::to_json(config)) == config);
+  CHECK(nn::GptConfig::of_json(nn::to_json(config)) == config);
   CHECK(nn::to_json(valid_gpt()).find("\"activation\":\"gelu_tanh\"") != std::string::npos);
-  CHECK(nn::is_gpt_config(nn::to_json(config)));
-  CHECK_FALSE(nn::is_gpt_config(nn::to_json(nn::base(100))));
-  CHECK_THROWS_WITH_AS(nn::is_gpt_config("[\"num_layers\"]"), "gpt config: is not a JSON object", Error);
-  CHECK_THROWS_WITH_AS(nn::is_gpt_config("no JSON"), "gpt config: is not valid JSON: the error is in line 1, column 2",
+  using nn::config_json::describes;
+  CHECK(describes<GptConfig>(nn::to_json(config)));
+  CHECK_FALSE(describes<nn::TransformerConfig>(nn::to_json(config)));
+  CHECK_FALSE(describes<GptConfig>(nn::to_json(nn::base(100))));
+  CHECK_FALSE(describes<GptConfig>("{}"));
+  CHECK_THROWS_WITH_AS(describes<GptConfig>("[\"num_layers\"]"), "config: is not a JSON object", Error);
+  CHECK_THROWS_WITH_AS(describes<GptConfig>("no JSON"), "config: is not valid JSON: the error is in line 1, column 2",
                        Error);
 }
 
 TEST_CASE("text that is not a configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
-    CHECK_THROWS_WITH_AS(nn::gpt_config(text), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(nn::GptConfig::of_json(text), doctest::Contains(message), Error);
   };
   refused("[1]", "gpt config: is not a JSON object");
   refused("{\"num_encoder_layers\": 3}", "there is no field \"num_encoder_layers\"");
@@ -193,7 +197,7 @@ TEST_CASE("layer options that are not given get a GPT's defaults") {
 }
 
 TEST_CASE("a file that names the seven layer options of earlier versions describes the same model") {
-  const GptConfig config = nn::gpt_config(
+  const GptConfig config = nn::GptConfig::of_json(
       R"({"vocab_size":11,"d_model":8,"num_heads":2,"num_layers":3,"d_ff":12,"max_len":7,"dropout":0.5,"bias":false,)"
       R"("tied":true,"activation":"gelu","layer_norm_eps":1e-6})");
   CHECK(config == GptConfig{.vocab_size = 11,

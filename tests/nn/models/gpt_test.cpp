@@ -64,7 +64,7 @@ TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each laye
     const auto gelu_of = activation == nn::Activation::gelu ? gelu : gelu_tanh;
     Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
     Pass pass;
-    for (const nn::GptLayer& layer : model.layers) {
+    for (const nn::EncoderLayer& layer : model.layers) {
       x = x + layer.self_attn(layer.norm1(x), Mask::causal(), pass);
       x = x + layer.feed_forward.linear2(gelu_of(layer.feed_forward.linear1(layer.norm2(x))));
     }
@@ -86,7 +86,7 @@ TEST_CASE("rotary turns queries and keys; query_key_norm normalises them, after 
       config.query_key_norm = norm;
       Gpt model = build_gpt(config), plain = build_gpt(small_gpt());
       const Tensor unchanged = logits_of(plain, ids);
-      for (nn::GptLayer& layer : plain.layers) {
+      for (nn::EncoderLayer& layer : plain.layers) {
         auto& map = layer.self_attn.as<nn::MultiHeadAttention>().query_key_map;
         if (rotary) map = nn::Rotary(6, 4);
         if (norm) map = nn::QueryKeyNorm(6, std::move(map));
@@ -107,7 +107,7 @@ TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
   Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
   Pass pass;
   const auto norm = [](const Variable& in, const nn::LayerNorm& n) { return layer_norm(in, n.weight, n.bias, 0.5); };
-  for (const nn::GptLayer& layer : model.layers) {
+  for (const nn::EncoderLayer& layer : model.layers) {
     x = x + layer.self_attn(norm(x, layer.norm1), Mask::causal(), pass);
     x = x + layer.feed_forward(norm(x, layer.norm2), pass);
   }
@@ -123,7 +123,7 @@ TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' output
   Pass pass = Pass::training(5, 1), same = Pass::training(5, 1);
   Variable x = dropout(embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4),
                        0.3, pass.next_draw());
-  for (const nn::GptLayer& layer : model.layers) {
+  for (const nn::EncoderLayer& layer : model.layers) {
     const Variable attended = layer.self_attn(layer.norm1(x), Mask::causal(), pass);  // draws for its weights
     x = x + dropout(attended, 0.3, pass.next_draw());
     const Variable fed = layer.feed_forward.linear2(gelu_tanh(layer.feed_forward.linear1(layer.norm2(x))));
@@ -153,16 +153,14 @@ TEST_CASE("a linear map that replaces the last layer is used with its weight and
   }
 }
 
-TEST_CASE("names are those of GPT-2's files") {
+TEST_CASE("names are those of an encoder's layers, in the order of use") {
   Gpt model = build_gpt(small_gpt());
   const std::vector<std::string> names = names_of(model.parameters());
-  const std::vector<std::string> layer{
-      "ln_1.weight", "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight", "attn.c_proj.bias",
-      "ln_2.weight", "ln_2.bias", "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
-  std::vector<std::string> expected{"wte.weight", "wpe.weight"};
-  for (const std::string prefix : {"h.0.", "h.1."})
-    for (const std::string& name : layer) expected.push_back(prefix + name);
-  expected.insert(expected.end(), {"ln_f.weight", "ln_f.bias"});
+  std::vector<std::string> expected{"token_embedding.weight", "position_embedding.weight"};
+  for (const std::string prefix : {"layers.0.", "layers.1."})
+    for (const char* part : {"norm1.", "self_attn.in_proj.", "self_attn.out_proj.", "norm2.", "linear1.", "linear2."})
+      for (const char* kind : {"weight", "bias"}) expected.push_back(prefix + part + kind);
+  expected.insert(expected.end(), {"final_norm.weight", "final_norm.bias"});
   CHECK(names == expected);
   GptConfig other = small_gpt();
   other.layer.bias = other.tied = false;
@@ -186,7 +184,7 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
   near(model.token_embedding.weight, 0.02);
   near(model.position_embedding.weight, 0.02);
   near(model.lm_head.weight, 0.02);
-  for (const nn::GptLayer& layer : model.layers) {
+  for (const nn::EncoderLayer& layer : model.layers) {
     near(layer.self_attn.as<nn::MultiHeadAttention>().in_proj.weight, 0.02);
     near(layer.feed_forward.linear1.weight, 0.02);
     near(layer.self_attn.as<nn::MultiHeadAttention>().out_proj.weight, 0.02 / 4);  // sqrt(2 * 8) = 4
@@ -276,7 +274,7 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
   CHECK_THROWS_WITH_AS(model(full({1, 2}, 9, Dtype::i32), pass), doctest::Contains("id 9 at position 0"), Error);
   CHECK_THROWS_AS(model(ids.reshape({8}), pass), Error);
   model.layers[1].feed_forward.linear1.weight.replace_value(zeros({12, 7}));
-  CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter h.1.mlp.c_fc.weight"), Error);
+  CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter layers.1.linear1.weight"), Error);
 }
 
 TEST_CASE("a model prints as a tree") {
@@ -285,7 +283,7 @@ TEST_CASE("a model prints as a tree") {
   out << model;
   const std::string text = out.str();
   CHECK(text.starts_with("Gpt, "));
-  CHECK(text.find("\n  h.1: GptLayer, ") != std::string::npos);
-  CHECK(text.find("\n    attn: MultiHeadAttention, 288\n      c_attn: Linear, 216\n        weight [24, 8]\n") !=
+  CHECK(text.find("\n  layers.1: EncoderLayer, ") != std::string::npos);
+  CHECK(text.find("\n    self_attn: MultiHeadAttention, 288\n      in_proj: Linear, 216\n        weight [24, 8]\n") !=
         std::string::npos);
 }

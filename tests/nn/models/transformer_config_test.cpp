@@ -1,11 +1,9 @@
 // Chapter 7. TransformerConfig: presets with exact counts, errors, and the way through JSON.
-#include "nn/models/transformer_config.h"
+#include "nn/models/transformer.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
-
-#include "nn/models/transformer.h"
 
 using namespace orrery;
 using nn::TransformerConfig;
@@ -118,7 +116,7 @@ TEST_CASE("what does not fit is refused, by name") {
 
 TEST_CASE("a configuration goes through JSON unchanged") {
   TransformerConfig config = valid_transformer();
-  CHECK(nn::transformer_config(nn::to_json(config)) == config);
+  CHECK(nn::TransformerConfig::of_json(nn::to_json(config)) == config);
   config = {.src_vocab_size = 20,
             .tgt_vocab_size = 20,
             .layer = {.d_model = 10,
@@ -143,13 +141,13 @@ TEST_CASE("a configuration goes through JSON unchanged") {
             .share_embeddings = true,
             .generator_bias = false,
             .positions = nn::Positions::learned};
-  CHECK(nn::transformer_config(nn::to_json(config)) == config);
+  CHECK(nn::TransformerConfig::of_json(nn::to_json(config)) == config);
   CHECK(nn::to_json(config).find("\"activation\":\"gelu\"") != std::string::npos);
 }
 
 TEST_CASE("text that is not a configuration is refused") {
   const auto refused = [](const char* text, const char* message) {
-    CHECK_THROWS_WITH_AS(nn::transformer_config(text), doctest::Contains(message), Error);
+    CHECK_THROWS_WITH_AS(nn::TransformerConfig::of_json(text), doctest::Contains(message), Error);
   };
   refused("", "is not valid JSON: the error is in line 1, column 1");
   refused("{\"d_model\": ", "is not valid JSON: the error is in line 1, column 13");

@@ -101,7 +101,7 @@ TEST_CASE("names are torch.nn.Transformer's, with embeddings and generator besid
   CHECK(names.front() == "src_embed.weight");
   CHECK(names.back() == "generator.bias");
   for (const char* name :
-       {"tgt_embed.weight", "encoder.layers.1.self_attn.in_proj_weight", "encoder.layers.0.linear1.weight",
+       {"tgt_embed.weight", "encoder.layers.1.self_attn.in_proj.weight", "encoder.layers.0.linear1.weight",
         "encoder.norm.weight", "decoder.layers.0.multihead_attn.out_proj.bias", "decoder.layers.1.norm3.weight",
         "decoder.norm.bias"}) {
     CAPTURE(name);
@@ -236,6 +236,8 @@ TEST_CASE("a model prints as a tree") {
   CHECK(text.starts_with("Transformer, "));
   CHECK(text.find("\n  encoder: Encoder, ") != std::string::npos);
   CHECK(text.find("\n    layers.1: EncoderLayer, ") != std::string::npos);
-  CHECK(text.find("\n      self_attn: MultiHeadAttention, 288\n        in_proj_weight [24, 8]\n") != std::string::npos);
+  CHECK(text.find(
+            "\n      self_attn: MultiHeadAttention, 288\n        in_proj: Linear, 216\n          weight [24, 8]\n") !=
+        std::string::npos);
   CHECK(text.find("Dropout") == std::string::npos);
 }

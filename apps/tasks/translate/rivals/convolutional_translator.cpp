@@ -12,7 +12,7 @@
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"
 #include "nn/models/config_json.h"
-#include "nn/models/head_loss.h"
+#include "nn/models/stack.h"
 
 namespace orrery::translate {
 namespace {
@@ -53,31 +53,9 @@ Variable balanced_sum(const Variable& a, const Variable& b) { return (a + b) * s
 
 }  // namespace
 
-// Calls field(name, value) for every field (nn/models/config_json.h).
-template <class Field>
-static void for_each_field(ConvolutionalTranslatorConfig& config, Field&& field) {
-  field("src_vocab_size", config.src_vocab_size);
-  field("tgt_vocab_size", config.tgt_vocab_size);
-  field("d_embedding", config.d_embedding);
-  field("d_hidden", config.d_hidden);
-  field("num_encoder_layers", config.num_encoder_layers);
-  field("num_decoder_layers", config.num_decoder_layers);
-  field("width", config.width);
-  field("dropout", config.dropout);
-  field("max_len", config.max_len);
-  field("pad_id", config.pad_id);
-  field("share_embeddings", config.share_embeddings);
-}
-
 void ConvolutionalTranslatorConfig::validate() const {
-  using nn::config_json::check_positive;
+  nn::config_json::check_fields(convolutional_config, *this);
   nn::config_json::check_vocabularies(convolutional_config, *this);
-  check_positive(convolutional_config, "d_embedding", d_embedding);
-  nn::config_json::check_probability(convolutional_config, "dropout", dropout);
-  check_positive(convolutional_config, "d_hidden", d_hidden);
-  check_positive(convolutional_config, "num_encoder_layers", num_encoder_layers);
-  check_positive(convolutional_config, "num_decoder_layers", num_decoder_layers);
-  check_positive(convolutional_config, "max_len", max_len);
   check(width > 0 && width % 2 == 1, convolutional_config, "width must be odd and positive, not ", width);
 }
 

@@ -26,6 +26,7 @@
 #include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"
 #include "nn/layers/linear.h"
+#include "nn/models/fields.h"
 #include "nn/positions/positional_encoding.h"
 
 namespace orrery::translate {
@@ -47,6 +48,22 @@ struct ConvolutionalTranslatorConfig {
   i64 parameter_count() const;
   friend bool operator==(const ConvolutionalTranslatorConfig&, const ConvolutionalTranslatorConfig&) = default;
 };
+
+/// Calls field(about, value) for every field (nn/models/fields.h).
+template <class F>
+void for_each_field(ConvolutionalTranslatorConfig& config, F&& field) {
+  field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
+  field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
+  field({"d_embedding", nn::Rule::positive}, config.d_embedding);
+  field({"d_hidden", nn::Rule::positive}, config.d_hidden);
+  field({"num_encoder_layers", nn::Rule::positive}, config.num_encoder_layers);
+  field({"num_decoder_layers", nn::Rule::positive}, config.num_decoder_layers);
+  field({"width"}, config.width);
+  field({"dropout", nn::Rule::probability}, config.dropout);
+  field({"max_len", nn::Rule::positive}, config.max_len);
+  field({"pad_id"}, config.pad_id);
+  field({"share_embeddings"}, config.share_embeddings);
+}
 
 // As for the recurrent model.
 std::string to_json(const ConvolutionalTranslatorConfig& config);

@@ -62,8 +62,8 @@ struct Gru : nn::Module {
   }
   void visit(nn::Visitor& v) override {
     const std::string end = reverse ? "_l0_reverse" : "_l0";
-    v.weight("weight_ih" + end, weight_ih);
-    v.weight("weight_hh" + end, weight_hh);
+    v("weight_ih" + end, weight_ih);
+    v("weight_hh" + end, weight_hh);
     v("bias_ih" + end, bias_ih);
     v("bias_hh" + end, bias_hh);
   }

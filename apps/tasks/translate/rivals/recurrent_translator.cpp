@@ -5,7 +5,7 @@
 #include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "nn/models/config_json.h"
-#include "nn/models/head_loss.h"
+#include "nn/models/stack.h"
 
 namespace orrery::translate {
 namespace {
@@ -14,34 +14,10 @@ constexpr std::string_view recurrent_config = "recurrent translator config";
 
 }  // namespace
 
-// Calls field(name, value) for every field (nn/models/config_json.h).
-template <class Field>
-static void for_each_field(RecurrentTranslatorConfig& config, Field&& field) {
-  field("src_vocab_size", config.src_vocab_size);
-  field("tgt_vocab_size", config.tgt_vocab_size);
-  field("d_embedding", config.d_embedding);
-  field("d_encoder", config.d_encoder);
-  field("d_decoder", config.d_decoder);
-  field("d_attention", config.d_attention);
-  field("d_output", config.d_output);
-  field("dropout", config.dropout);
-  field("output_dropout", config.output_dropout);
-  field("max_len", config.max_len);
-  field("pad_id", config.pad_id);
-  field("share_embeddings", config.share_embeddings);
-}
-
 void RecurrentTranslatorConfig::validate() const {
-  using nn::config_json::check_positive;
+  nn::config_json::check_fields(recurrent_config, *this);
   nn::config_json::check_vocabularies(recurrent_config, *this);
-  check_positive(recurrent_config, "d_embedding", d_embedding);
-  nn::config_json::check_probability(recurrent_config, "dropout", dropout);
-  check_positive(recurrent_config, "d_encoder", d_encoder);
-  check_positive(recurrent_config, "d_decoder", d_decoder);
-  check_positive(recurrent_config, "d_attention", d_attention);
   check(d_output >= 0, recurrent_config, "d_output must be positive, or 0 for none, not ", d_output);
-  check_positive(recurrent_config, "max_len", max_len);
-  nn::config_json::check_probability(recurrent_config, "output_dropout", output_dropout);
 }
 
 i64 RecurrentTranslatorConfig::parameter_count() const {

@@ -24,6 +24,7 @@
 #include "autograd/ops/cross_entropy.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/embedding.h"
+#include "nn/models/fields.h"
 
 namespace orrery::translate {
 
@@ -55,6 +56,23 @@ struct RecurrentTranslatorConfig {
   i64 parameter_count() const;
   friend bool operator==(const RecurrentTranslatorConfig&, const RecurrentTranslatorConfig&) = default;
 };
+
+/// Calls field(about, value) for every field (nn/models/fields.h).
+template <class F>
+void for_each_field(RecurrentTranslatorConfig& config, F&& field) {
+  field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
+  field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
+  field({"d_embedding", nn::Rule::positive}, config.d_embedding);
+  field({"d_encoder", nn::Rule::positive}, config.d_encoder);
+  field({"d_decoder", nn::Rule::positive}, config.d_decoder);
+  field({"d_attention", nn::Rule::positive}, config.d_attention);
+  field({"d_output"}, config.d_output);
+  field({"dropout", nn::Rule::probability}, config.dropout);
+  field({"output_dropout", nn::Rule::probability}, config.output_dropout);
+  field({"max_len", nn::Rule::positive}, config.max_len);
+  field({"pad_id"}, config.pad_id);
+  field({"share_embeddings"}, config.share_embeddings);
+}
 
 /// Every field as JSON, for a file's metadata; and back, where absent fields keep their defaults.
 /// Errors: text that is not a JSON object, unknown fields, values of a wrong type, and those of `validate`.

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "nn/models/gpt_config.h"
+#include "nn/models/gpt.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"

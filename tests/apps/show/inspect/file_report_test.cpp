@@ -7,7 +7,7 @@
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "core/utf8.h"
-#include "nn/models/transformer_config.h"
+#include "nn/models/transformer.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
-#include "nn/models/gpt_config.h"
+#include "nn/models/gpt.h"
 #include "tests/apps/lm_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -53,7 +53,7 @@ TEST_CASE("a preset is a model by name, and single options change it") {
     const Result result =
         run("lm train '" + text + "' --steps 1 --batch 1 --threads 1 --overwrite --save '" + file + "' " + options);
     REQUIRE(result.exit_code == 0);
-    return orrery::nn::gpt_config(orrery::read_safetensors_metadata(file).at("config"));
+    return orrery::nn::GptConfig::of_json(orrery::read_safetensors_metadata(file).at("config"));
   };
   orrery::nn::GptConfig gpt2 = orrery::nn::gpt_preset("gpt2");
   gpt2.vocab_size = 4;

@@ -5,7 +5,7 @@
 #include "apps/tasks/toy/task.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
-#include "nn/models/transformer_config.h"
+#include "nn/models/transformer.h"
 #include "tests/apps/tasks/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"
 
@@ -164,7 +164,7 @@ TEST_CASE("Adam's numbers and the negations of a preset's flags are options") {
   REQUIRE(run("toy --preset annotated --steps 1 --batch 2 --d-model 8 --heads 2 --d-ff 8 --no-final-norm --save '" +
               file + "'")
               .exit_code == 0);
-  const auto config = orrery::nn::transformer_config(orrery::read_safetensors_metadata(file).at("config"));
+  const auto config = orrery::nn::TransformerConfig::of_json(orrery::read_safetensors_metadata(file).at("config"));
   CHECK(config.layer.norm_first);
   CHECK_FALSE(config.final_norm);
 }
