@@ -129,6 +129,11 @@ std::string RunOptions::in_folder(const std::string& path, bool is_new) {
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   run.deciding.push_back(add_tiles(command, run.tiles));
+  run.deciding.push_back(change_text(
+      take_folders(add_file(command, "--init", run.init,
+                            "Start from the weights of this model, as far as they fit, and with its tokens, instead of "
+                            "random ones; what does not fit is said")),
+      [](const std::string& path) { return std::filesystem::absolute(path).string(); }));
   const auto folder_of = [&run](bool is_new) {
     return [&run, is_new](const std::string& path) { return run.in_folder(path, is_new); };
   };
@@ -184,6 +189,8 @@ void check_outputs(const RunOptions& run, const TrainingFiles& files, const std:
   const std::string& program = files.program();
   for (const NamedFile& text : texts)
     check(!files.writes(text.path), program, "--save ", files.model(), " would write over ", text.name, ' ', text.path);
+  check(run.init.empty() || !files.writes(run.init), program, "--save ", files.model(), " would write over --init ",
+        run.init);
   std::vector<NamedFile> read = texts, outputs = others;
   read.push_back({"the file of --config,", run.config});
   outputs.push_back({"--log", run.log});

@@ -32,7 +32,7 @@ void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const Automat
 void check_recipe_options(const TrainingRecipe& recipe);
 
 struct RunOptions {
-  std::string config{}, save{}, resume{}, log{};
+  std::string config{}, init{}, save{}, resume{}, log{};
   bool overwrite = false, print_config = false, hash = false;
   double time_limit = 0;  ///< minutes; 0: no limit
   i64 max_memory = 0;     ///< MB for tensors; 0: nine tenths of what is free at the start
@@ -62,7 +62,7 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads, *print_config;
 };
-/// Adds --tiles, which is one of the deciding options, --save, --overwrite, --print-config, --resume, --log,
+/// Adds --tiles and --init, which are among the deciding options, --save, --overwrite, --print-config, --resume, --log,
 /// --time-limit, --max-memory, --threads and --hash. The options `texts`, the files to learn from, were added before,
 /// and may be given with --resume all the same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});

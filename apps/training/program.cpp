@@ -64,6 +64,21 @@ double seconds_to_come(TrainingProgram& program, Trainer& trainer) {
   return trainer.expected_seconds(step) + program.seconds_afterwards(step);
 }
 
+// "a, b, c and 12 more"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t most = 5;
+  if (names.size() <= most) return listed(names);
+  return listed({names.begin(), names.begin() + most}) + " and " + std::to_string(names.size() - most) + " more";
+}
+
+// Gives the model the weights of --init that fit, and says which do not.
+void start_from(const std::string& path, nn::Module& module) {
+  const nn::Loaded loaded = nn::load(module, path, {.partial = true});
+  std::cerr << "starting from " << harmless(path) << '\n';
+  if (!loaded.missing.empty()) std::cerr << "  not in it: " << harmless(some_of(loaded.missing)) << '\n';
+  if (!loaded.left_over.empty()) std::cerr << "  left over: " << harmless(some_of(loaded.left_over)) << '\n';
+}
+
 int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* state) {
   const Interrupt interrupt;
   std::optional<Phase> phase("making the model");
@@ -71,6 +86,7 @@ int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* s
   nn::Module& module = task.module();
   task.recipe().minutes = program.run.time_limit;
   files.check_room(task.recipe(), module.parameter_count());
+  if (!state && !program.run.init.empty()) start_from(program.run.init, module);
   Trainer trainer(task);
   if (state) trainer.load_state(*state);
   phase.reset();

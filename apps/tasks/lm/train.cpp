@@ -80,6 +80,12 @@ Tokenizer new_tokenizer(const TextFiles& texts, TokenKind kind, i64 vocabulary_s
   return tokenizer_of(texts, kind, vocabulary_size);
 }
 
+// The tokens that a file says; nothing if it says none.
+std::optional<Tokenizer> tokenizer_in(const std::string& path, const Metadata& metadata) {
+  if (!Tokenizer::is_in(metadata)) return std::nullopt;
+  return within("load " + path, [&] { return Tokenizer::of_metadata(metadata); });
+}
+
 u32 told_checksum(const std::vector<std::string>& paths) {
   if (paths.empty()) return 0;
   const Phase phase("reading " + listed(paths));
@@ -242,9 +248,12 @@ void LmProgram::read(const UnfinishedTraining* unfinished) {
   text_checksum_ = told_checksum(texts.training);
   if (!texts.validation.empty()) validation_checksum_ = told_checksum({texts.validation});
   if (unfinished) check_same(*unfinished);
-  const Tokenizer tokenizer =
-      unfinished ? within("load " + unfinished->path, [&] { return Tokenizer::of_metadata(unfinished->metadata); })
-                 : new_tokenizer(texts, tokens_, vocabulary_size_);
+  const std::optional<Tokenizer> kept = unfinished ? tokenizer_in(unfinished->path, unfinished->metadata)
+                                        : run.init.empty()
+                                            ? std::nullopt
+                                            : tokenizer_in(run.init, read_safetensors_metadata(run.init));
+  check(!unfinished || kept, "lm", unfinished->path, " does not say what its tokens are");
+  const Tokenizer tokenizer = kept ? *kept : new_tokenizer(texts, tokens_, vocabulary_size_);
   if (unfinished) {
     nn::GptConfig model = recipe_.model;
     model.vocab_size = tokenizer.size();

@@ -136,6 +136,14 @@ KeptText kept_text(const UnfinishedTraining& training) {
   return kept;
 }
 
+// The vocabulary of a saved model; nothing if it has none.
+std::optional<Vocabulary> vocabulary_in(const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  const auto found = metadata.find(std::string(vocabulary_key));
+  if (found == metadata.end()) return std::nullopt;
+  return within("load " + path, [&] { return Vocabulary::from_json(found->second); });
+}
+
 // An option that not all models have.
 struct ModelOption {
   CLI::Option* option;
@@ -281,7 +289,7 @@ void TranslateProgram::check_given() const {
 }
 
 void TranslateProgram::read(const UnfinishedTraining* unfinished) {
-  const KeptText kept = unfinished ? kept_text(*unfinished) : KeptText();
+  KeptText kept = unfinished ? kept_text(*unfinished) : KeptText();
   if (unfinished) {
     check(!kept.held_out || (files_.valid_source.empty() && files_.valid_target.empty()), "translate",
           "--valid-source, --valid-target: this training holds a part of its pairs out");
@@ -291,6 +299,7 @@ void TranslateProgram::read(const UnfinishedTraining* unfinished) {
     else
       nn::check_size(whole.parameter_count(), unfinished->path);
   }
+  if (!unfinished && !run.init.empty()) kept.vocabulary = vocabulary_in(run.init);
   check_room_for_texts(files_);
   std::optional<Phase> phase;  // what takes long is said
   data_ = translation_data(files_, recipe_, kept.vocabulary ? &*kept.vocabulary : nullptr,
