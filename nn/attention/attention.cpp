@@ -50,7 +50,7 @@ i64 head_size(i64 given, i64 d_model, i64 num_heads) {
 
 }  // namespace
 
-Variable Attention::cross_attention(const Variable&, const Variable&, const Mask&, Pass&, Tensor*) const {
+Variable Attention::cross_attention(const Variable&, const Variable&, const Mask&, Pass&) const {
   fail("attention", type_name(*this), " has no cross-attention");
 }
 KeyValueCache Attention::empty_cache(i64, i64, Dtype) const {
@@ -106,12 +106,12 @@ void MultiHeadAttention::visit(Visitor& v) {
   v("score_bias", score_bias);
 }
 
-// The composed form, which can also return the weights.
+// The composed form, which can also record the weights.
 Variable MultiHeadAttention::attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
-                                    const AttentionWeightOptions& options, Tensor* weights) const {
+                                    const AttentionWeightOptions& options, Pass& pass) const {
   const Variable q = split_heads(Q, num_heads), k = split_heads(K, num_heads), v = split_heads(V, num_heads);
   const AttentionResult result = attention(q, k, v, mask, options);
-  if (weights) *weights = result.weights.value();
+  if (pass.recorder) pass.recorder->all.push_back({this, result.weights.value()});
   return join_heads(result.output);
 }
 
@@ -138,30 +138,30 @@ void MultiHeadAttention::check_cross() const {
         "query_key_map, score_bias and own_mask are for self-attention only; this is cross-attention");
 }
 
-Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
+Variable MultiHeadAttention::self_attention(const Variable& x, const Mask& mask, Pass& pass) const {
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
   const Mask seen = mask & own_mask;
   const Variable qkv = positioned(in_proj(with_harmless_padding(x, own_mask)), 0);
   const Variable bias = bias_of(x.size(1), x.size(1), qkv.dtype());
-  if (!weights && by_packed_products(bias))
+  if (!pass.recorder && by_packed_products(bias))
     return out_proj(packed_attention(qkv, heads(), seen, {.bias = bias, .p = p, .draw = draw}));
   const auto [Q, kv] = split(qkv, num_heads * d_k, -1);
   const auto [K, V] = split(kv, num_heads * d_k, -1);
-  return out_proj(attend(Q, K, V, seen, {.bias = bias, .p = p, .draw = draw}, weights));
+  return out_proj(attend(Q, K, V, seen, {.bias = bias, .p = p, .draw = draw}, pass));
 }
 
-Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
-                                             Tensor* weights) const {
+Variable MultiHeadAttention::cross_attention(const Variable& x, const Variable& memory, const Mask& mask,
+                                             Pass& pass) const {
   check_cross();
   const double p = pass.train ? dropout : 0;
   const Draw draw = pass.draw_for(p);
   const i64 q_rows = num_heads * d_k;
   const Variable Q = in_proj(x, {0, q_rows});
   const Variable kv = in_proj(memory, key_value_rows());
-  if (!weights) return out_proj(packed_attention(Q, kv, heads(), mask, {.p = p, .draw = draw}));
+  if (!pass.recorder) return out_proj(packed_attention(Q, kv, heads(), mask, {.p = p, .draw = draw}));
   const auto [K, V] = split(kv, q_rows, -1);
-  return out_proj(attend(Q, K, V, mask, {.p = p, .draw = draw}, weights));
+  return out_proj(attend(Q, K, V, mask, {.p = p, .draw = draw}, pass));
 }
 
 KeyValueCache MultiHeadAttention::empty_cache(i64 B, i64 capacity, Dtype dtype) const {

@@ -43,9 +43,8 @@ struct MultiHeadAttention : Attention {
   MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options = {});
   MultiHeadAttention clone() const;  ///< a copy that shares nothing with this one
 
-  Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const override;
-  Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
-                           Tensor* weights) const override;
+  Variable self_attention(const Variable& x, const Mask& mask, Pass& pass) const override;
+  Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const override;
   KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const override;
   Variable extend(const Variable& x, KeyValueCache& cache) const override;
   KeyValueCache cache_memory(const Variable& memory) const override;
@@ -61,7 +60,7 @@ struct MultiHeadAttention : Attention {
   Variable bias_of(i64 n, i64 m, Dtype dtype) const;
   HeadSizes heads() const { return {num_heads, d_k, d_v}; }
   Variable attend(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
-                  const AttentionWeightOptions& options, Tensor* weights) const;
+                  const AttentionWeightOptions& options, Pass& pass) const;
 };
 
 }  // namespace orrery::nn

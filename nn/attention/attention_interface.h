@@ -18,21 +18,18 @@
 namespace orrery::nn {
 
 struct Attention : Module {
-  /// Self-attention: x [B, n, d_model] to [B, n, d_model].
-  /// If `weights` is given, it receives the attention weights of each head, [B, h, n, n].
-  Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const {
-    return self_attention(with_harmless_padding(x, mask), mask, pass, weights);
+  /// Self-attention: x [B, n, d_model] to [B, n, d_model]. `pass.recorder` receives weights [B, h, n, n].
+  Variable operator()(const Variable& x, const Mask& mask, Pass& pass) const {
+    return self_attention(with_harmless_padding(x, mask), mask, pass);
   }
   /// Cross-attention: x [B, n, d_model] with memory [B, m, d_model] to [B, n, d_model]; weights [B, h, n, m].
-  Variable operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
-                      Tensor* weights = nullptr) const {
-    return cross_attention(x, with_harmless_padding(memory, mask), mask, pass, weights);
+  Variable operator()(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const {
+    return cross_attention(x, with_harmless_padding(memory, mask), mask, pass);
   }
 
   /// The attention itself, for layers whose x has come through `with_harmless_padding` already.
-  virtual Variable self_attention(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const = 0;
-  virtual Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass,
-                                   Tensor* weights) const;
+  virtual Variable self_attention(const Variable& x, const Mask& mask, Pass& pass) const = 0;
+  virtual Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const;
 
   // For generation: the same attention, with keys and values kept between calls. Nothing is recorded, and no dropout is
   // applied.

@@ -126,7 +126,7 @@ Sample gpt(std::string variant, GptConfig config) {
   return module_sample(
       "Gpt", std::move(variant), {}, [=](Rng& rng) { return Gpt(config, rng); },
       [=, padding = Mask::padding(std::vector<i32>{4, 3})](const Gpt& model, const Inputs&, Pass& pass) {
-        return model(ids, pass, nullptr, padding);
+        return model(ids, pass, padding);
       },
       {.options = some_coordinates, .padding = padding_of_table(config, {4, 3})});
 }

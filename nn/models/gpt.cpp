@@ -123,14 +123,13 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable Gpt::operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights, const Mask& padding) const {
-  return head(hidden(ids, pass, weights, padding));
+Variable Gpt::operator()(const Tensor& ids, Pass& pass, const Mask& padding) const {
+  return head(hidden(ids, pass, padding));
 }
 
-Variable Gpt::hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights, const Mask& padding) const {
+Variable Gpt::hidden(const Tensor& ids, Pass& pass, const Mask& padding) const {
   Variable x = with_harmless_padding(embed(ids, pass), padding);
-  for (const EncoderLayer& layer : layers)
-    x = layer(x, Mask::causal(), pass, weights ? &weights->emplace_back() : nullptr);
+  for (const EncoderLayer& layer : layers) x = layer(x, Mask::causal(), pass);
   return final_norm(x);
 }
 
@@ -149,7 +148,7 @@ Variable Gpt::loss(const Tensor& ids, const Tensor& labels, Pass& pass, const Cr
   // Labels of another shape are the loss's error.
   const bool fit = labels.defined() && labels.shape() == ids.shape();
   const Mask padding = fit ? Mask::padding(lengths_of(labels, options.ignore_index)) : Mask();
-  const Variable last = hidden(ids, pass, nullptr, padding);
+  const Variable last = hidden(ids, pass, padding);
   if (!lm_head.is_plain()) return head_loss(lm_head, last, labels, options);
   return linear_cross_entropy(last, classes(), lm_head.bias, labels, options);  // a tied head has no weight of its own
 }

@@ -88,12 +88,10 @@ struct Gpt : Module {
   /// N(0, 0.02^2 / (2 num_layers)). Biases are 0. Errors: whatever `config.validate()` rejects.
   Gpt(const GptConfig& config, Rng& rng);
 
-  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. If `weights` is given, the attention
-  /// weights of each layer before dropout, [B, h, T, T], are appended to it. No position sees later ones, so trailing
+  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. No position sees later ones, so trailing
   /// padding needs no mask. If its embeddings may hold NaN, infinity or huge numbers, `padding` says where it is, and
   /// they count as 0 (nn/layers/padding.h).
-  Variable operator()(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr,
-                      const Mask& padding = {}) const;
+  Variable operator()(const Tensor& ids, Pass& pass, const Mask& padding = {}) const;
 
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `ids`. The logits are
   /// computed in chunks and never stored as a whole. What follows the last label that counts is padding.
@@ -101,8 +99,7 @@ struct Gpt : Module {
 
   /// The two halves of the model. `hidden` is the output of the last norm, [B, T, d_model], where no position depends
   /// on later ones. `head` computes the logits of some of these positions, [..., d_model].
-  Variable hidden(const Tensor& ids, Pass& pass, std::vector<Tensor>* weights = nullptr,
-                  const Mask& padding = {}) const;
+  Variable hidden(const Tensor& ids, Pass& pass, const Mask& padding = {}) const;
   Variable head(const Variable& hidden) const;
   /// The input of the first layer: dropout(tokens + positions), [B, T, d_model]. Error: T beyond max_len.
   Variable embed(const Tensor& ids, Pass& pass) const;

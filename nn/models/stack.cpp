@@ -24,9 +24,9 @@ EncoderLayer::EncoderLayer(const LayerOptions& options, Rng& rng)
       dropout(options.dropout),
       norm_first(options.norm_first) {}
 
-Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights) const {
+Variable EncoderLayer::operator()(const Variable& x, const Mask& mask, Pass& pass) const {
   return with_attention(with_harmless_padding(x, mask), pass,
-                        [&](const Variable& in) { return self_attn->self_attention(in, mask, pass, weights); });
+                        [&](const Variable& in) { return self_attn->self_attention(in, mask, pass); });
 }
 
 // The order of use in a layer that normalises first, as GPTs always were visited: the sum of squares by which gradients
@@ -46,8 +46,8 @@ Encoder::Encoder(i64 num_layers, bool final_norm, const LayerOptions& options, R
   if (final_norm) norm.emplace(options.d_model, options.norm(), rng);
 }
 
-Variable Encoder::operator()(Variable x, const Mask& mask, Pass& pass, std::vector<Tensor>* weights) const {
-  for (const EncoderLayer& layer : layers) x = layer(x, mask, pass, weights ? &weights->emplace_back() : nullptr);
+Variable Encoder::operator()(Variable x, const Mask& mask, Pass& pass) const {
+  for (const EncoderLayer& layer : layers) x = layer(x, mask, pass);
   return norm ? (*norm)(x) : x;
 }
 
@@ -67,12 +67,11 @@ DecoderLayer::DecoderLayer(const LayerOptions& options, Rng& rng)
       norm_first(options.norm_first) {}
 
 Variable DecoderLayer::operator()(const Variable& x, const Variable& memory, const Mask& target_mask,
-                                  const Mask& memory_mask, Pass& pass, Tensor* self_weights,
-                                  Tensor* cross_weights) const {
+                                  const Mask& memory_mask, Pass& pass) const {
   return with_attentions(
       with_harmless_padding(x, target_mask), pass,
-      [&](const Variable& in) { return self_attn->self_attention(in, target_mask, pass, self_weights); },
-      [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass, cross_weights); });
+      [&](const Variable& in) { return self_attn->self_attention(in, target_mask, pass); },
+      [&](const Variable& in) { return multihead_attn(in, memory, memory_mask, pass); });
 }
 
 void DecoderLayer::visit(Visitor& v) {
@@ -90,12 +89,9 @@ Decoder::Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, R
 }
 
 Variable Decoder::operator()(Variable x, const Variable& given_memory, const Mask& target_mask, const Mask& memory_mask,
-                             Pass& pass, std::vector<Tensor>* self_weights, std::vector<Tensor>* cross_weights) const {
+                             Pass& pass) const {
   const Variable memory = with_harmless_padding(given_memory, memory_mask);  // once for all layers
-  for (const DecoderLayer& layer : layers) {
-    x = layer(x, memory, target_mask, memory_mask, pass, self_weights ? &self_weights->emplace_back() : nullptr,
-              cross_weights ? &cross_weights->emplace_back() : nullptr);
-  }
+  for (const DecoderLayer& layer : layers) x = layer(x, memory, target_mask, memory_mask, pass);
   return norm ? (*norm)(x) : x;
 }
 

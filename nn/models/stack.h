@@ -100,8 +100,8 @@ struct EncoderLayer : Module {
   bool norm_first;
 
   EncoderLayer(const LayerOptions& options, Rng& rng);
-  /// x is [B, S, d_model]. If `weights` is given, it receives the attention weights [B, h, S, S].
-  Variable operator()(const Variable& x, const Mask& mask, Pass& pass, Tensor* weights = nullptr) const;
+  /// x is [B, S, d_model].
+  Variable operator()(const Variable& x, const Mask& mask, Pass& pass) const;
   /// The same with any function of the sub-layer's input as the attention. Generation passes one that reads keys and
   /// values from a cache (nn/generate/decoder_state.h).
   template <class SelfAttention>
@@ -118,8 +118,8 @@ struct Encoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Encoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// x is [B, S, d_model]. If `weights` is given, the attention weights [B, h, S, S] of each layer are appended to it.
-  Variable operator()(Variable x, const Mask& mask, Pass& pass, std::vector<Tensor>* weights = nullptr) const;
+  /// x is [B, S, d_model].
+  Variable operator()(Variable x, const Mask& mask, Pass& pass) const;
   void visit(Visitor& v) override;
 };
 
@@ -131,9 +131,9 @@ struct DecoderLayer : Module {
   bool norm_first;
 
   DecoderLayer(const LayerOptions& options, Rng& rng);
-  /// x is [B, T, d_model], memory [B, S, d_model]. The weights, if asked for, are [B, h, T, T] and [B, h, T, S].
+  /// x is [B, T, d_model], memory [B, S, d_model].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
-                      Pass& pass, Tensor* self_weights = nullptr, Tensor* cross_weights = nullptr) const;
+                      Pass& pass) const;
   /// The same with any two functions of a sub-layer's input as the attentions. Generation passes functions that read
   /// keys and values from caches (nn/generate/decoder_state.h).
   template <class SelfAttention, class CrossAttention>
@@ -152,9 +152,9 @@ struct Decoder : Module {
   std::optional<LayerNorm> norm;  // the final norm
 
   Decoder(i64 num_layers, bool final_norm, const LayerOptions& options, Rng& rng);
-  /// Shapes as for one layer. If the lists of weights are given, one tensor for each layer is appended to them.
-  Variable operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask, Pass& pass,
-                      std::vector<Tensor>* self_weights = nullptr, std::vector<Tensor>* cross_weights = nullptr) const;
+  /// Shapes as for one layer.
+  Variable operator()(Variable x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
+                      Pass& pass) const;
   void visit(Visitor& v) override;
 };
 

@@ -98,17 +98,17 @@ Transformer::Transformer(const TransformerConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable Transformer::operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps) const {
-  return (*this)(source, target, masks(source, target), pass, maps);
+Variable Transformer::operator()(const Tensor& source, const Tensor& target, Pass& pass) const {
+  return (*this)(source, target, masks(source, target), pass);
 }
 
-Variable Transformer::operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
-                                 AttentionMaps* maps) const {
-  return decode(target, encode(source, masks.source, pass, maps), masks.target, masks.memory, pass, maps);
+Variable Transformer::operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks,
+                                 Pass& pass) const {
+  return decode(target, encode(source, masks.source, pass), masks.target, masks.memory, pass);
 }
 
-Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps) const {
-  return encoder(embed(source, src_embed, src_positions, pass), source_mask, pass, maps ? &maps->encoder : nullptr);
+Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass& pass) const {
+  return encoder(embed(source, src_embed, src_positions, pass), source_mask, pass);
 }
 
 Variable Transformer::loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
@@ -120,14 +120,13 @@ Variable Transformer::loss(const Tensor& source, const Tensor& target, const Ten
 }
 
 Variable Transformer::hidden(const Tensor& target, const Variable& memory, const Mask& target_mask,
-                             const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
-  return decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass,
-                 maps ? &maps->decoder_self : nullptr, maps ? &maps->decoder_cross : nullptr);
+                             const Mask& memory_mask, Pass& pass) const {
+  return decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass);
 }
 
 Variable Transformer::decode(const Tensor& target, const Variable& memory, const Mask& target_mask,
-                             const Mask& memory_mask, Pass& pass, AttentionMaps* maps) const {
-  return generator(hidden(target, memory, target_mask, memory_mask, pass, maps));
+                             const Mask& memory_mask, Pass& pass) const {
+  return generator(hidden(target, memory, target_mask, memory_mask, pass));
 }
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,

@@ -83,13 +83,6 @@ struct TransformerMasks {
   Mask memory;  ///< decoder cross-attention, [B, h, T, S]
 };
 
-/// Attention weights before dropout, one tensor for each layer of each call.
-struct AttentionMaps {
-  std::vector<Tensor> encoder;        // [B, h, S, S]
-  std::vector<Tensor> decoder_self;   // [B, h, T, T]
-  std::vector<Tensor> decoder_cross;  // [B, h, T, S]
-};
-
 struct Transformer : Module {
   TransformerConfig config;
   Embedding src_embed, tgt_embed;
@@ -103,11 +96,10 @@ struct Transformer : Module {
   Transformer(const TransformerConfig& config, Rng& rng);
 
   /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size], with the
-  /// masks that follow from `pad_id`. If `maps` is given, the attention weights are appended to it.
-  Variable operator()(const Tensor& source, const Tensor& target, Pass& pass, AttentionMaps* maps = nullptr) const;
+  /// masks that follow from `pad_id`.
+  Variable operator()(const Tensor& source, const Tensor& target, Pass& pass) const;
   /// The same with the caller's own masks.
-  Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass,
-                      AttentionMaps* maps = nullptr) const;
+  Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass) const;
 
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are
   /// computed in chunks and never stored as a whole.
@@ -115,13 +107,13 @@ struct Transformer : Module {
                 const CrossEntropyOptions& options = {}) const;
 
   /// The memory of a source, which is the encoder's output: [B, S, d_model].
-  Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass, AttentionMaps* maps = nullptr) const;
+  Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass) const;
   /// The decoder's output for a target, given the memory: [B, T, d_model]. `generator` turns it into logits.
   Variable hidden(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
-                  Pass& pass, AttentionMaps* maps = nullptr) const;
+                  Pass& pass) const;
   /// Logits [B, T, tgt_vocab_size] of a target, given the memory.
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
-                  Pass& pass, AttentionMaps* maps = nullptr) const;
+                  Pass& pass) const;
 
   /// The masks that follow from `pad_id`: no position sees trailing padding, and no target position sees later ones.
   TransformerMasks masks(const Tensor& source, const Tensor& target) const;

@@ -48,8 +48,10 @@ int main() {
   const double difference = largest(y.reshape({n, d_model}) - by_hand(layer, x.reshape({n, d_model})));
   std::cout << "by hand against MultiHeadAttention: largest difference " << difference << "\n\n";
 
-  Tensor weights;  // [1, h, n, n]
-  layer(constant(x), Mask::causal(), pass, &weights);
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  layer(constant(x), Mask::causal(), pass);
+  const Tensor weights = seen.of(layer);  // [1, h, n, n]
   std::cout << "what head 0 looks at under a causal mask\n" << weights.reshape({num_heads, n, n}).rows(0, 1) << "\n\n";
   double future = 0;
   for (i64 i = 0; i < n; ++i) {

@@ -16,7 +16,7 @@ struct SharedKeysAttention : nn::Attention {
   nn::Linear query, key_value, output;
   SharedKeysAttention(i64 d_model, i64 h, Rng& rng)
       : h(h), d(d_model / h), query(d_model, h * d, rng), key_value(d_model, 2 * d, rng), output(h * d, d_model, rng) {}
-  Variable self_attention(const Variable& x, const Mask& mask, nn::Pass&, Tensor*) const override {
+  Variable self_attention(const Variable& x, const Mask& mask, nn::Pass&) const override {
     const i64 B = x.size(0), n = x.size(1);
     const auto [K, V] = split(reshape(key_value(x), {B, 1, n, 2 * d}), d, -1);
     const Variable Q = reshape(query(x), {B, 1, n, h * d});

@@ -60,7 +60,22 @@ std::string with_field(const Json& object, const std::string& name, const std::s
 
 }  // namespace
 
-std::vector<ShownAttention> shown_attentions(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
+AttentionMaps attention_maps(const nn::Transformer& model, const Tensor& source, const Tensor& target) {
+  const NoGradient nothing_recorded;
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  model(source, target, pass);
+  AttentionMaps maps;
+  for (const nn::EncoderLayer& layer : model.encoder.layers) maps.encoder.push_back(seen.of(*layer.self_attn));
+  for (const nn::DecoderLayer& layer : model.decoder.layers) {
+    maps.decoder_self.push_back(seen.of(*layer.self_attn));
+    maps.decoder_cross.push_back(seen.of(*layer.multihead_attn));
+  }
+  return maps;
+}
+
+std::vector<ShownAttention> shown_attentions(const AttentionMaps& maps, const std::vector<std::string>& source,
                                              const std::vector<std::string>& input,
                                              const std::vector<std::string>& written) {
   std::vector<ShownAttention> attentions;

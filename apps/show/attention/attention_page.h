@@ -11,6 +11,15 @@
 
 namespace orrery {
 
+/// Attention weights [B, h, n, m] of each layer.
+struct AttentionMaps {
+  std::vector<Tensor> encoder{};        ///< [B, h, S, S]
+  std::vector<Tensor> decoder_self{};   ///< [B, h, T, T]
+  std::vector<Tensor> decoder_cross{};  ///< [B, h, T, S]
+};
+/// Those of one pass without dropout over source i32 [B, S] and target i32 [B, T].
+AttentionMaps attention_maps(const nn::Transformer& model, const Tensor& source, const Tensor& target);
+
 /// One attention of a model for one pair: row i of a head says how much of each column flows into token i.
 struct ShownAttention {
   std::string name;                        ///< "cross-attention"
@@ -22,7 +31,7 @@ struct ShownAttention {
 
 /// The attentions of a translation: those of the encoder and the decoder, as far as the model has them, and the
 /// cross-attention. `input` is what the decoder reads, `written` what it writes after each of these tokens.
-std::vector<ShownAttention> shown_attentions(const nn::AttentionMaps& maps, const std::vector<std::string>& source,
+std::vector<ShownAttention> shown_attentions(const AttentionMaps& maps, const std::vector<std::string>& source,
                                              const std::vector<std::string>& input,
                                              const std::vector<std::string>& written);
 /// How many weights a Transformer computes for S source tokens and T tokens that its decoder reads.

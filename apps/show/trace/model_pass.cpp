@@ -113,9 +113,9 @@ ModelPass traced_pass() {
   {
     const ObserverScope scope(recorder);
     nn::Pass pass = nn::Pass::training(1, 1);
-    // Asked for, so that attention is computed step by step, as in the paper's formula (1).
-    nn::AttentionMaps maps;
-    logits = model(one_row(source_ids), one_row(target_ids), pass, &maps);
+    nn::AttentionRecorder seen;  // with it, attention is computed step by step, as in the paper's formula (1)
+    pass.recorder = &seen;
+    logits = model(one_row(source_ids), one_row(target_ids), pass);
     loss = cross_entropy(logits, one_row(label_ids));
     backward(loss);
   }

@@ -40,14 +40,10 @@ std::vector<HeadMap> heads_of(const std::vector<Tensor>& layers, size_t rows, si
 }
 
 // The decoder's input is the target without its last token.
-nn::AttentionMaps maps_of(const nn::Transformer& model, const ToyTask& task, const Sequence& source,
-                          const Sequence& input) {
-  const NoGradient no_gradient;
-  nn::Pass pass = nn::Pass::inference();
-  nn::AttentionMaps maps;
-  model(batch_of({source}, task.source_length(), task.pad), batch_of({input}, static_cast<i64>(input.size()), task.pad),
-        pass, &maps);
-  return maps;
+AttentionMaps maps_of(const nn::Transformer& model, const ToyTask& task, const Sequence& source,
+                      const Sequence& input) {
+  return attention_maps(model, batch_of({source}, task.source_length(), task.pad),
+                        batch_of({input}, static_cast<i64>(input.size()), task.pad));
 }
 
 // What the decoder reads and what it writes for the right answer: the target without its last and its first token.
@@ -71,7 +67,7 @@ AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task,
   const auto [input, written] = right_answer(task, source);
   AttentionFigure best{
       .task = task.name, .written = labels(task, written), .read = labels(task, source), .weights = {}};
-  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  const AttentionMaps maps = maps_of(model, task, source, input);
   for (HeadMap& map : heads_of(maps.decoder_cross, written.size(), source.size())) {
     if (!best.weights.empty() && sharpness(map.weights) <= sharpness(best.weights)) continue;
     best.layer = map.layer;
@@ -83,7 +79,7 @@ AttentionFigure sharpest_head(const nn::Transformer& model, const ToyTask& task,
 
 HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const Sequence& source) {
   const auto [input, written] = right_answer(task, source);
-  const nn::AttentionMaps maps = maps_of(model, task, source, input);
+  const AttentionMaps maps = maps_of(model, task, source, input);
   return {.task = task.name,
           .source = labels(task, source),
           .input = labels(task, input),

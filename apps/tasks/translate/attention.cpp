@@ -37,7 +37,7 @@ bool add_attention(AttentionPage& page, const Translator& translator, const std:
   source.push_back(end_id);
   input.insert(input.end(), written.begin(), written.end() - 1);
   if (!page.has_room(translator.model->attention_weights(std::ssize(source), std::ssize(input)))) return false;
-  const nn::AttentionMaps maps = translator.model->attention(row_of(source), row_of(input));
+  const AttentionMaps maps = translator.model->attention(row_of(source), row_of(input));
   const bool ended = written.back() == end_id;
   page.add(line, vocabulary.text(written.first(written.size() - (ended ? 1 : 0))),
            shown_attentions(maps, tokens_of(vocabulary, source), tokens_of(vocabulary, input),

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "apps/show/attention/attention_page.h"
 #include "apps/training/memory.h"
 #include "apps/training/model_file.h"
 #include "core/error.h"
@@ -41,27 +40,19 @@ double kept_by(const ConvolutionalTranslatorConfig& config, const BatchShape& sh
   return static_cast<double>(shape.rows) * static_cast<double>(source + target);
 }
 
-nn::AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const Tensor& target, nn::Pass& pass) {
-  nn::AttentionMaps maps;
-  model(source, target, pass, &maps);
-  return maps;
+AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const Tensor& target) {
+  return attention_maps(model, source, target);
 }
-// Weights [B, T, S] of a single head, as maps have them.
-Tensor with_head_axis(const Tensor& weights) {
-  return weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)});
-}
-nn::AttentionMaps maps_of(const RecurrentTranslator& model, const Tensor& source, const Tensor& target,
-                          nn::Pass& pass) {
-  Tensor weights;
-  model(source, target, pass, &weights);
-  return {.encoder = {}, .decoder_self = {}, .decoder_cross = {with_head_axis(weights)}};
-}
-nn::AttentionMaps maps_of(const ConvolutionalTranslator& model, const Tensor& source, const Tensor& target,
-                          nn::Pass& pass) {
-  std::vector<Tensor> weights;
-  model(source, target, pass, &weights);
-  nn::AttentionMaps maps;
-  for (const Tensor& layer : weights) maps.decoder_cross.push_back(with_head_axis(layer));
+// The other models have cross-attention only, in the order of their layers.
+template <class Model>
+AttentionMaps maps_of(const Model& model, const Tensor& source, const Tensor& target) {
+  const NoGradient nothing_recorded;
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  model(source, target, pass);
+  AttentionMaps maps;
+  for (const auto& layer : seen.all) maps.decoder_cross.push_back(layer.weights);
   return maps;
 }
 
@@ -97,10 +88,8 @@ double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {
   return kept_by(model.config, shape);
 }
 template <class Model>
-nn::AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
-  const NoGradient nothing_recorded;
-  nn::Pass pass = nn::Pass::inference();
-  return maps_of(model, source, target, pass);
+AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
+  return maps_of(model, source, target);
 }
 template <class Model>
 i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {

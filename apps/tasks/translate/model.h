@@ -9,6 +9,7 @@
 #include <string>
 
 #include "apps/data/batches.h"
+#include "apps/show/attention/attention_page.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "apps/tasks/translate/rivals/states.h"
@@ -48,7 +49,7 @@ class TranslationModel {
 
   /// The attention weights of one pass over source i32 [B, S] and target i32 [B, T]. The recurrent model has one layer
   /// of cross-attention, the convolutional one as many as its decoder has layers, each with one head.
-  virtual nn::AttentionMaps attention(const Tensor& source, const Tensor& target) const = 0;
+  virtual AttentionMaps attention(const Tensor& source, const Tensor& target) const = 0;
   /// How many weights these are for one pair.
   virtual i64 attention_weights(i64 S, i64 T) const = 0;
 };
@@ -74,7 +75,7 @@ class TranslatorOf final : public TranslationModel {
   std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const override {
     return stepwise_decoder(model, source, most_tokens, beam);
   }
-  nn::AttentionMaps attention(const Tensor& source, const Tensor& target) const override;
+  AttentionMaps attention(const Tensor& source, const Tensor& target) const override;
   i64 attention_weights(i64 S, i64 T) const override;
 
   Model model;

@@ -5,6 +5,7 @@
 
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
+#include "nn/attention/attention.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -14,9 +15,7 @@ namespace {
 
 // Every position takes the mean of all.
 struct MeanAttention : Attention {
-  Variable self_attention(const Variable& x, const Mask&, Pass&, Tensor*) const override {
-    return x * 0.0 + mean(x, {1}, true);
-  }
+  Variable self_attention(const Variable& x, const Mask&, Pass&) const override { return x * 0.0 + mean(x, {1}, true); }
   void visit(Visitor&) override {}
 };
 
@@ -49,6 +48,24 @@ TEST_CASE("what an attention does not have is an error, not a wrong answer") {
   CHECK(small::error_of([&] { attention.extend(x, cache); }) == no_cache);
   CHECK(small::error_of([&] { attention.cache_memory(x); }) == no_memory);
   CHECK(small::error_of([&] { attention.attend_to_cached(x, cache, Mask()); }) == no_memory);
+}
+
+TEST_CASE("a recorder has the weights of each attention's last call, and says which attention recorded none") {
+  Rng rng(1);
+  const MultiHeadAttention first(4, 2, rng), second(4, 2, rng);
+  const MeanAttention third;
+  const Variable x = constant(randn({1, 3, 4}, rng));
+  AttentionRecorder seen;
+  Pass pass;
+  pass.recorder = &seen;
+  first(x, Mask(), pass);
+  second(x, x, Mask(), pass);
+  third(first(x, Mask::causal(), pass), Mask(), pass);
+  REQUIRE(seen.all.size() == 3);
+  CHECK(seen.of(second).data<float>() == seen.all[1].weights.data<float>());
+  CHECK(seen.of(first)(0, 1, 0, 2) == 0);  // causal
+  CHECK(small::error_of([&] { seen.of(third); }) ==
+        "attention recorder: this module has recorded no attention weights");
 }
 
 TEST_CASE("keys are changed as queries are, unless a map says otherwise") {

@@ -63,16 +63,16 @@ nn::MultiHeadAttention noisy_attention(const nn::AttentionOptions& options = {})
 void check_against_loops(const nn::MultiHeadAttention& layer, i64 m, const Mask& mask) {
   Rng rng(6);
   const Tensor x = randn({2, 3, 6}, rng, f64), memory = randn({2, m, 6}, rng, f64);
-  Pass pass;
-  Tensor weights;
+  nn::AttentionRecorder seen;
   const Naive cross = naive_attention(layer, x, memory, mask);
-  CHECK(distance(layer(constant(x), constant(memory), mask, pass, &weights).value(), cross.output) < 1e-13);
-  CHECK(distance(weights, cross.weights) < 1e-14);
-  CHECK(distance(layer(constant(x), constant(memory), mask, pass).value(), cross.output) < 1e-13);
-  if (m != 3) return;
-  const Naive self = naive_attention(layer, x, x, mask);
-  for (Tensor* shown : {&weights, static_cast<Tensor*>(nullptr)})  // composed, fused
-    CHECK(distance(layer(constant(x), mask, pass, shown).value(), self.output) < 1e-13);
+  for (nn::AttentionRecorder* recorder : {&seen, static_cast<nn::AttentionRecorder*>(nullptr)}) {  // composed, fused
+    Pass pass;
+    pass.recorder = recorder;
+    CHECK(distance(layer(constant(x), constant(memory), mask, pass).value(), cross.output) < 1e-13);
+    if (recorder) CHECK(distance(seen.of(layer), cross.weights) < 1e-14);
+    if (m != 3) continue;
+    CHECK(distance(layer(constant(x), mask, pass).value(), naive_attention(layer, x, x, mask).output) < 1e-13);
+  }
 }
 
 const Mask padding = Mask::padding(Tensor::of<i32>({2}, {3, 1}));
@@ -152,11 +152,12 @@ TEST_CASE("promise 13: a query that may see nothing gives the output's bias and 
   Rng rng(7);
   const Variable x = parameter(randn({1, 2, 6}, rng, f64)), memory = parameter(randn({1, 3, 6}, rng, f64));
   const Mask mask = Mask::allow(Tensor::of<i32>({2, 3}, {0, 0, 0, 1, 1, 0}));
+  nn::AttentionRecorder seen;
   Pass pass;
-  Tensor weights;
-  const Variable y = layer(x, memory, mask, pass, &weights);
+  pass.recorder = &seen;
+  const Variable y = layer(x, memory, mask, pass);
   CHECK(distance(slice(y.value(), 1, 0, 1).reshape({6}), layer.out_proj.bias.value()) == 0);
-  CHECK(distance(slice(weights, 2, 0, 1), zeros({1, 2, 1, 3}, f64)) == 0);
+  CHECK(distance(slice(seen.of(layer), 2, 0, 1), zeros({1, 2, 1, 3}, f64)) == 0);
   backward(slice(y, 1, 0, 1), full({1, 1, 6}, 1.0, f64));
   CHECK(distance(x.gradient(), zeros({1, 2, 6}, f64)) == 0);
   CHECK(distance(memory.gradient(), zeros({1, 3, 6}, f64)) == 0);
@@ -179,11 +180,13 @@ TEST_CASE("dropout falls on the weights in training; the weights shown are those
   Rng rng(7);
   const Variable x = constant(randn({2, 4, 6}, rng, f64));
   Pass training = Pass::training(1, 1), again = Pass::training(1, 1), inference;
-  Tensor shown, plain;
-  const Tensor y = layer(x, Mask(), training, &shown).value();
+  nn::AttentionRecorder shown, plain;
+  training.recorder = &shown;
+  inference.recorder = &plain;
+  const Tensor y = layer(x, Mask(), training).value();
   CHECK(distance(y, layer(x, Mask(), again).value()) < 1e-13);  // fused and composed drop the same weights
-  CHECK(distance(y, layer(x, Mask(), inference, &plain).value()) > 0);
-  CHECK(same_bits(shown, plain));
+  CHECK(distance(y, layer(x, Mask(), inference).value()) > 0);
+  CHECK(same_bits(shown.of(layer), plain.of(layer)));
   CHECK(training.draws == 1);
   CHECK(inference.draws == 0);
 }

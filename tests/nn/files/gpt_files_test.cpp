@@ -51,7 +51,7 @@ struct LinearBias : nn::ScoreBias {
 
 // Attends to nothing.
 struct Silent : nn::Attention {
-  Variable self_attention(const Variable& x, const Mask&, nn::Pass&, Tensor*) const override { return x * 0.0; }
+  Variable self_attention(const Variable& x, const Mask&, nn::Pass&) const override { return x * 0.0; }
   void visit(nn::Visitor&) override {}
 };
 

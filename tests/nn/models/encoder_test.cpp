@@ -84,12 +84,14 @@ TEST_CASE("a stack applies its layers in order, each with weights of its own, th
   Pass pass;
   Variable expected = x;
   for (const nn::EncoderLayer& layer : encoder.layers) expected = layer(expected, source_padding, pass);
-  std::vector<Tensor> weights;
   expected = (*encoder.norm)(expected);
   CHECK(same_bits(encoder(x, source_padding, pass).value(), expected.value()));
-  CHECK(distance(encoder(x, source_padding, pass, &weights).value(), expected.value()) < 1e-5);
-  REQUIRE(weights.size() == 3);
-  CHECK(weights[2].shape() == Shape{2, 2, 4, 4});
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  CHECK(distance(encoder(x, source_padding, pass).value(), expected.value()) < 1e-5);
+  REQUIRE(seen.all.size() == 3);
+  CHECK(seen.all[2].attention == &*encoder.layers[2].self_attn);
+  CHECK(seen.all[2].weights.shape() == Shape{2, 2, 4, 4});
   CHECK(encoder.parameters().front().name == "layers.0.self_attn.in_proj.weight");
   CHECK(encoder.parameters().back().name == "norm.bias");
   CHECK(encoder.parameter_count() == 3 * encoder.layers[0].parameter_count() + 12);

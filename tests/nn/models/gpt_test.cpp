@@ -209,15 +209,17 @@ TEST_CASE("a later token leaves earlier logits bit-equal, and rows do not touch"
 
 TEST_CASE("attention weights of every layer and head, each row adding up to 1, nothing ahead") {
   const Gpt model = build_gpt(small_gpt());
+  nn::AttentionRecorder seen;
   Pass pass;
-  std::vector<Tensor> weights;
-  model(ids, pass, &weights);
-  REQUIRE(weights.size() == 2);
-  REQUIRE(weights[1].shape() == Shape{2, 2, 4, 4});
-  CHECK(distance(sum(weights[1], {-1}), full({2, 2, 4}, 1.0)) < 1e-6);
-  for (const Tensor& layer : weights)
-    for (i64 i = 0; i < layer.count(); ++i)
-      if (i % 4 > i / 4 % 4) CHECK(layer.at(i) == 0);
+  pass.recorder = &seen;
+  model(ids, pass);
+  REQUIRE(seen.all.size() == 2);
+  for (const auto& [attention, weights] : seen.all) {
+    REQUIRE(weights.shape() == Shape{2, 2, 4, 4});
+    CHECK(distance(sum(weights, {-1}), full({2, 2, 4}, 1.0)) < 1e-6);
+    for (i64 i = 0; i < weights.count(); ++i)
+      if (i % 4 > i / 4 % 4) CHECK(weights.at(i) == 0);
+  }
 }
 
 TEST_CASE("the tied head is one matrix through conversion and backward; a head of its own is not") {

@@ -74,22 +74,24 @@ TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, gen
   CHECK(distance(model.decode(target, encoded, causal, padding, pass).value(), expected.value()) < 1e-12);
 }
 
-TEST_CASE("attention maps: every layer and head, rows that add up to 1, nothing for padding") {
+TEST_CASE("attention weights of every layer and head, rows that add up to 1, nothing for padding") {
   const Transformer model = build(small_config());
+  nn::AttentionRecorder seen;
   Pass pass;
-  nn::AttentionMaps maps;
-  model(source, target, pass, &maps);
-  REQUIRE(maps.encoder.size() == 2);
-  REQUIRE(maps.decoder_self.size() == 2);
-  REQUIRE(maps.decoder_cross.size() == 2);
-  CHECK(maps.encoder[1].shape() == Shape{2, 2, 4, 4});
-  CHECK(maps.decoder_self[1].shape() == Shape{2, 2, 3, 3});
-  REQUIRE(maps.decoder_cross[1].shape() == Shape{2, 2, 3, 4});
-  CHECK(distance(sum(maps.decoder_cross[1], {-1}), full({2, 2, 3}, 1.0)) < 1e-6);
-  CHECK(distance(slice(maps.decoder_cross[1].rows(1, 2), -1, 2), zeros({1, 2, 3, 2})) == 0);
-  for (const Tensor& layer : maps.decoder_self)
-    for (i64 i = 0; i < layer.count(); ++i)
-      if (i % 3 > i / 3 % 3) CHECK(layer.at(i) == 0);  // a token sees none after it
+  pass.recorder = &seen;
+  model(source, target, pass);
+  REQUIRE(seen.all.size() == 6);
+  for (const nn::EncoderLayer& layer : model.encoder.layers)
+    CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 4, 4});
+  for (const nn::DecoderLayer& layer : model.decoder.layers) {
+    const Tensor self = seen.of(*layer.self_attn), cross = seen.of(*layer.multihead_attn);
+    REQUIRE(self.shape() == Shape{2, 2, 3, 3});
+    for (i64 i = 0; i < self.count(); ++i)
+      if (i % 3 > i / 3 % 3) CHECK(self.at(i) == 0);  // a token sees none after it
+    REQUIRE(cross.shape() == Shape{2, 2, 3, 4});
+    CHECK(distance(sum(cross, {-1}), full({2, 2, 3}, 1.0)) < 1e-6);
+    CHECK(distance(slice(cross.rows(1, 2), -1, 2), zeros({1, 2, 3, 2})) == 0);
+  }
 }
 
 TEST_CASE("names are torch.nn.Transformer's, with embeddings and generator beside") {

@@ -90,25 +90,24 @@ ConvolutionalDecoderLayer::ConvolutionalDecoderLayer(const ConvolutionalTranslat
       dropout(config.dropout) {}
 
 Variable ConvolutionalDecoderLayer::operator()(const Variable& h, const Variable& g, const ConvolutionalMemory& memory,
-                                               nn::Pass& pass, Tensor* weights) const {
-  return attend(glu(convolution(dropout(h, pass))), h, g, memory, weights);
+                                               nn::Pass& pass) const {
+  return attend(glu(convolution(dropout(h, pass))), h, g, memory, pass);
 }
 
-Variable ConvolutionalDecoderLayer::newest(const Variable& inputs, const Variable& g,
-                                           const ConvolutionalMemory& memory) const {
-  return attend(glu(convolution.without_padding(inputs)), slice(inputs, 1, convolution.width() - 1), g, memory,
-                nullptr);
+Variable ConvolutionalDecoderLayer::newest(const Variable& inputs, const Variable& g, const ConvolutionalMemory& memory,
+                                           nn::Pass& pass) const {
+  return attend(glu(convolution.without_padding(inputs)), slice(inputs, 1, convolution.width() - 1), g, memory, pass);
 }
 
 Variable ConvolutionalDecoderLayer::attend(const Variable& d, const Variable& h, const Variable& g,
-                                           const ConvolutionalMemory& memory, Tensor* weights) const {
+                                           const ConvolutionalMemory& memory, nn::Pass& pass) const {
   const i64 B = d.size(0), T = d.size(1), S = memory.keys.size(1);
   const Variable keys = nn::with_harmless_padding(memory.keys, memory.mask),
                  values = nn::with_harmless_padding(memory.values, memory.mask);
   const Variable scores = matmul(balanced_sum(query(d), g), keys, Trans::b);
-  const Variable w = reshape(masked_softmax(reshape(scores, {B, 1, T, S}), memory.mask), {B, T, S});
-  if (weights) *weights = w.value();
-  return balanced_sum(balanced_sum(d, attended(matmul(w, values))), h);
+  const Variable w = masked_softmax(reshape(scores, {B, 1, T, S}), memory.mask);
+  if (pass.recorder) pass.recorder->all.push_back({this, w.value()});
+  return balanced_sum(balanced_sum(d, attended(matmul(reshape(w, {B, T, S}), values))), h);
 }
 
 void ConvolutionalDecoderLayer::visit(nn::Visitor& v) {
@@ -135,9 +134,8 @@ ConvolutionalTranslator::ConvolutionalTranslator(const ConvolutionalTranslatorCo
   name_parameters();
 }
 
-Variable ConvolutionalTranslator::operator()(const Tensor& source, const Tensor& target, nn::Pass& pass,
-                                             std::vector<Tensor>* weights) const {
-  return generator(hidden(target, encode(source, pass), pass, weights));
+Variable ConvolutionalTranslator::operator()(const Tensor& source, const Tensor& target, nn::Pass& pass) const {
+  return generator(hidden(target, encode(source, pass), pass));
 }
 
 Variable ConvolutionalTranslator::loss(const Tensor& source, const Tensor& target, const Tensor& labels, nn::Pass& pass,
@@ -155,15 +153,14 @@ ConvolutionalMemory ConvolutionalTranslator::encode(const Tensor& source, nn::Pa
   return {keys, balanced_sum(keys, e), mask};
 }
 
-Variable ConvolutionalTranslator::hidden(const Tensor& target, const ConvolutionalMemory& given_memory, nn::Pass& pass,
-                                         std::vector<Tensor>* weights) const {
+Variable ConvolutionalTranslator::hidden(const Tensor& target, const ConvolutionalMemory& given_memory,
+                                         nn::Pass& pass) const {
   const ConvolutionalMemory memory{
       nn::with_harmless_padding(given_memory.keys, given_memory.mask),  // once for all layers
       nn::with_harmless_padding(given_memory.values, given_memory.mask), given_memory.mask};
   const Variable g = nn::with_harmless_padding(embed(target, tgt_embed, tgt_positions, 0, pass), padding(target));
   Variable h = decoder_in(g);
-  if (weights) weights->resize(decoder.size());
-  for (size_t i = 0; i < decoder.size(); ++i) h = decoder[i](h, g, memory, pass, weights ? &(*weights)[i] : nullptr);
+  for (const ConvolutionalDecoderLayer& layer : decoder) h = layer(h, g, memory, pass);
   return dropout(decoder_out(h), pass);
 }
 
@@ -219,7 +216,7 @@ Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, C
   std::vector<Tensor> newest;
   for (size_t i = 0; i < model.decoder.size(); ++i) {
     const Variable inputs = concat({constant(state.inputs[i]), h}, 1);
-    h = model.decoder[i].newest(inputs, g, memory);
+    h = model.decoder[i].newest(inputs, g, memory, pass);
     newest.push_back(slice(inputs.value(), 1, n));
   }
   const Tensor logits = model.generator(model.decoder_out(h)).value();

@@ -93,18 +93,17 @@ struct ConvolutionalDecoderLayer : nn::Module {
   nn::Dropout dropout;
 
   ConvolutionalDecoderLayer(const ConvolutionalTranslatorConfig& config, Rng& rng);
-  /// h [B, T, d_hidden] and the embedded target g [B, T, d_embedding] to [B, T, d_hidden]. If `weights` is given, it
-  /// receives the attention weights [B, T, S].
-  Variable operator()(const Variable& h, const Variable& g, const ConvolutionalMemory& memory, nn::Pass& pass,
-                      Tensor* weights = nullptr) const;
+  /// h [B, T, d_hidden] and the embedded target g [B, T, d_embedding] to [B, T, d_hidden].
+  /// `pass.recorder` receives attention weights [B, 1, T, S].
+  Variable operator()(const Variable& h, const Variable& g, const ConvolutionalMemory& memory, nn::Pass& pass) const;
   /// The same for the newest T positions alone. `inputs` [B, width - 1 + T, d_hidden] holds the inputs at the width - 1
   /// positions before them, then their own.
-  Variable newest(const Variable& inputs, const Variable& g, const ConvolutionalMemory& memory) const;
+  Variable newest(const Variable& inputs, const Variable& g, const ConvolutionalMemory& memory, nn::Pass& pass) const;
   void visit(nn::Visitor& v) override;
 
  private:
   Variable attend(const Variable& d, const Variable& h, const Variable& g, const ConvolutionalMemory& memory,
-                  Tensor* weights) const;
+                  nn::Pass& pass) const;
 };
 
 struct ConvolutionalTranslator : nn::Module {
@@ -122,10 +121,8 @@ struct ConvolutionalTranslator : nn::Module {
   /// rejects.
   ConvolutionalTranslator(const ConvolutionalTranslatorConfig& config, Rng& rng);
 
-  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size]. If
-  /// `weights` is given, it receives the attention weights [B, T, S] of each layer.
-  Variable operator()(const Tensor& source, const Tensor& target, nn::Pass& pass,
-                      std::vector<Tensor>* weights = nullptr) const;
+  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size].
+  Variable operator()(const Tensor& source, const Tensor& target, nn::Pass& pass) const;
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are
   /// computed in chunks and never stored as a whole.
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, nn::Pass& pass,
@@ -137,8 +134,7 @@ struct ConvolutionalTranslator : nn::Module {
   Variable embed(const Tensor& ids, const nn::Embedding& words, const nn::PositionalEncoding& encoding,
                  i64 first_position, nn::Pass& pass) const;
   /// What `generator` reads: [B, T, d_embedding].
-  Variable hidden(const Tensor& target, const ConvolutionalMemory& memory, nn::Pass& pass,
-                  std::vector<Tensor>* weights = nullptr) const;
+  Variable hidden(const Tensor& target, const ConvolutionalMemory& memory, nn::Pass& pass) const;
   /// The mask of the padding. Without a pad_id it allows everything.
   Mask padding(const Tensor& ids) const;
 

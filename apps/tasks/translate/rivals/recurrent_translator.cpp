@@ -55,9 +55,8 @@ RecurrentTranslator::RecurrentTranslator(const RecurrentTranslatorConfig& config
   name_parameters();
 }
 
-Variable RecurrentTranslator::operator()(const Tensor& source, const Tensor& target, nn::Pass& pass,
-                                         Tensor* weights) const {
-  return generator(hidden(target, encode(source, pass), pass, weights));
+Variable RecurrentTranslator::operator()(const Tensor& source, const Tensor& target, nn::Pass& pass) const {
+  return generator(hidden(target, encode(source, pass), pass));
 }
 
 Variable RecurrentTranslator::loss(const Tensor& source, const Tensor& target, const Tensor& labels, nn::Pass& pass,
@@ -72,10 +71,13 @@ RecurrentMemory RecurrentTranslator::encode(const Tensor& source, nn::Pass& pass
   return {annotations, tanh(bridge(last)), mask};
 }
 
-Variable RecurrentTranslator::hidden(const Tensor& target, const RecurrentMemory& memory, nn::Pass& pass,
-                                     Tensor* weights) const {
+Variable RecurrentTranslator::hidden(const Tensor& target, const RecurrentMemory& memory, nn::Pass& pass) const {
   const Variable words = nn::with_harmless_padding(dropout(tgt_embed(target), pass), padding(target));
-  const auto [states, contexts] = decoder(words, memory.first_state, memory.annotations, memory.mask, weights);
+  Tensor weights;  // [B, T, S]
+  const auto [states, contexts] =
+      decoder(words, memory.first_state, memory.annotations, memory.mask, pass.recorder ? &weights : nullptr);
+  if (pass.recorder)
+    pass.recorder->all.push_back({&decoder, weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)})});
   return output_dropout(read(states, contexts, words), pass);
 }
 

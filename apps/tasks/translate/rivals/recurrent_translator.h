@@ -99,9 +99,9 @@ struct RecurrentTranslator : nn::Module {
   /// Draws every weight from `rng`. Errors: whatever `config.validate()` rejects.
   RecurrentTranslator(const RecurrentTranslatorConfig& config, Rng& rng);
 
-  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size]. If
-  /// `weights` is given, it receives the attention weights [B, T, S].
-  Variable operator()(const Tensor& source, const Tensor& target, nn::Pass& pass, Tensor* weights = nullptr) const;
+  /// Scores for every next token: source i32 [B, S] and target i32 [B, T] to logits [B, T, tgt_vocab_size].
+  /// `pass.recorder` receives attention weights [B, 1, T, S].
+  Variable operator()(const Tensor& source, const Tensor& target, nn::Pass& pass) const;
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are
   /// computed in chunks and never stored as a whole.
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, nn::Pass& pass,
@@ -110,7 +110,7 @@ struct RecurrentTranslator : nn::Module {
   /// What the decoder needs of source i32 [B, S].
   RecurrentMemory encode(const Tensor& source, nn::Pass& pass) const;
   /// What `generator` reads: [B, T, config.generator_inputs()].
-  Variable hidden(const Tensor& target, const RecurrentMemory& memory, nn::Pass& pass, Tensor* weights = nullptr) const;
+  Variable hidden(const Tensor& target, const RecurrentMemory& memory, nn::Pass& pass) const;
   /// The same without dropout, for tokens that continue a sequence. On entry, `state` [B, H] is the decoder's state
   /// before them; on return, the state after them. The keys are `decoder.key` of the annotations.
   Variable next_hidden(const Tensor& target, const Variable& annotations, const Variable& keys, const Mask& mask,

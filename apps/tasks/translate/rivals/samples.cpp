@@ -86,8 +86,8 @@ Sample newest_positions() {
   return nn::module_sample(
       "ConvolutionalDecoderLayer", "the newest positions alone", {{2, 5, 6}, {2, 3, 4}, {2, 3, 4}},
       [](Rng& rng) { return ConvolutionalDecoderLayer(small_convolutional(0), rng); },
-      [](const ConvolutionalDecoderLayer& layer, const nn::Inputs& in) {
-        return layer.newest(in[0], in[1], memory_of(in[2]));
+      [](const ConvolutionalDecoderLayer& layer, const nn::Inputs& in, nn::Pass& pass) {
+        return layer.newest(in[0], in[1], memory_of(in[2]), pass);
       },
       {.padding = {.places = {{"input 2", {3, 2}}}}});
 }

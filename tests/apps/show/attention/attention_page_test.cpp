@@ -19,7 +19,7 @@ using Labels = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("the page's data are the weights with four digits, with the tokens of rows and columns") {
-  const nn::AttentionMaps maps = small::random_maps(4, 3);
+  const AttentionMaps maps = small::random_maps(4, 3);
   const Labels source{"a", "</b>", "\"c\"", "\xFF"}, input{"^", "x", "y"}, written{"x", "y", "."};
   AttentionPage page("Title", "About <it>");
   page.add("a b c d", "x y", shown_attentions(maps, source, input, written));
@@ -58,8 +58,7 @@ TEST_CASE("the page's data are the weights with four digits, with the tokens of 
 }
 
 TEST_CASE("a model without attention in its encoder shows the attention it has; padding is left out") {
-  const nn::AttentionMaps cross{
-      .encoder = {}, .decoder_self = {}, .decoder_cross = {small::random_weights(1, 2, 5, 1)}};
+  const AttentionMaps cross{.encoder = {}, .decoder_self = {}, .decoder_cross = {small::random_weights(1, 2, 5, 1)}};
   AttentionPage page("", "");
   page.add("", "", shown_attentions(cross, {"a", "b", "c"}, {}, {"x"}));
   const nlohmann::json shown = nlohmann::json::parse(page.json()).at("pairs").at(0).at("attentions");
@@ -81,7 +80,7 @@ TEST_CASE("a page has room for twenty pairs and four million weights, and refuse
                           another.add("", "", shown_attentions(small::random_maps(1, 1), {"a", "b"}, {"^"}, {"."}));
                         }),
                         "do not fit 2 rows and 2 columns"));
-  nn::AttentionMaps broken = small::random_maps(1, 1);
+  AttentionMaps broken = small::random_maps(1, 1);
   broken.decoder_cross[0](0, 0, 0, 0) = NAN;
   CHECK(small::error_of([&] { another.add("", "", shown_attentions(broken, {"a"}, {"^"}, {"."})); }) ==
         "attention page: a weight is not finite");
@@ -93,7 +92,7 @@ TEST_CASE("a page of twenty long sentences of a model of 6 + 6 layers and 8 head
   CHECK(attention_weights(model, 2, 3) == 8 * 6 * (4 + 9 + 6));
   // Rows of 37 equal weights, each written as 270 (of 10,000), are about as long as such rows can be.
   const std::vector<std::string> labels(37, "token");
-  nn::AttentionMaps maps;
+  AttentionMaps maps;
   for (auto* layers : {&maps.encoder, &maps.decoder_self, &maps.decoder_cross})
     *layers = {full({1, 8, 37, 37}, 1.0 / 37)};
   AttentionPage page("", "");

@@ -27,7 +27,7 @@ inline Tensor random_weights(i64 heads, i64 rows, i64 columns, u64 seed) {
 }
 
 /// Two layers of three heads in the encoder, one layer of three in the decoder.
-inline nn::AttentionMaps random_maps(i64 S, i64 T) {
+inline AttentionMaps random_maps(i64 S, i64 T) {
   return {.encoder = {random_weights(3, S, S, 1), random_weights(3, S, S, 2)},
           .decoder_self = {random_weights(3, T, T, 3)},
           .decoder_cross = {random_weights(3, T, S, 4)}};

@@ -33,10 +33,9 @@ TEST_CASE("the sharpest head of a model is the one whose own weights are sharpes
   REQUIRE(best.weights.size() == 4);
   // By hand: the weights of every layer and head for this one sequence.
   const Sequence target = task.target(source);
-  nn::Pass pass = nn::Pass::inference();
-  nn::AttentionMaps maps;
-  model(batch_of({source}, task.source_length(), task.pad),
-        slice(batch_of({target}, static_cast<i64>(target.size()), task.pad), 1, 0, -1), pass, &maps);
+  const AttentionMaps maps =
+      attention_maps(model, batch_of({source}, task.source_length(), task.pad),
+                     slice(batch_of({target}, static_cast<i64>(target.size()), task.pad), 1, 0, -1));
   double sharpest = 0;
   for (const Tensor& layer : maps.decoder_cross) {
     for (i64 head = 0; head < 2; ++head) {

@@ -68,11 +68,8 @@ TEST_CASE("the page's weights are those of the Transformer's own pass over the p
   CHECK(small::error_of([&] { add_attention(page, translator, "a", {}); }) ==
         "translate: there is no attention of a translation without tokens");
   const auto& model = dynamic_cast<const TransformerTranslator&>(*translator.model).model;
-  const NoGradient nothing_recorded;
-  nn::Pass pass = nn::Pass::inference();
-  nn::AttentionMaps maps;
-  model(Tensor::of<i32>({1, 4}, {a_b[0], a_b[1], a_b[2], end_id}), Tensor::of<i32>({1, 3}, {begin_id, a_b[1], a_b[0]}),
-        pass, &maps);
+  const AttentionMaps maps = attention_maps(model, Tensor::of<i32>({1, 4}, {a_b[0], a_b[1], a_b[2], end_id}),
+                                            Tensor::of<i32>({1, 3}, {begin_id, a_b[1], a_b[0]}));
   const nlohmann::json data = nlohmann::json::parse(page.json()), pair = data.at("pairs").at(0);
   CHECK(data.at("about").get<std::string>().starts_with("A transformer model of "));
   CHECK(pair.at("source") == "a b c");
@@ -93,7 +90,7 @@ TEST_CASE("what the other models attend to is shown as well, and each model coun
   for (const ModelKind kind : {ModelKind::transformer, ModelKind::recurrent, ModelKind::convolutional}) {
     CAPTURE(name_of(kind));
     const Translator translator = new_translator(kind);
-    const nn::AttentionMaps maps = translator.model->attention(source, target);
+    const AttentionMaps maps = translator.model->attention(source, target);
     i64 count = 0;
     for (const auto* layers : {&maps.encoder, &maps.decoder_self, &maps.decoder_cross})
       for (const Tensor& layer : *layers) {

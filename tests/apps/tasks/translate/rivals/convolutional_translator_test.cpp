@@ -64,13 +64,14 @@ TEST_CASE("a logit sees the target up to its own token, and every word of the so
 TEST_CASE("attention weights of every layer add up to 1 over the words that are there") {
   const ConvolutionalTranslator model = build(small_convolutional());
   Pass pass;
-  std::vector<Tensor> weights;
-  model(short_source, short_target, pass, &weights);
-  REQUIRE(weights.size() == 2);
-  for (const Tensor& layer : weights) {
-    REQUIRE(layer.shape() == Shape{2, 3, 4});
-    CHECK(distance(sum(layer, {-1}), full({2, 3}, 1.0)) < 1e-6);
-    CHECK(sum_of_squares(slice(layer.rows(1, 2), 2, 2)) == 0);
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  model(short_source, short_target, pass);
+  for (const ConvolutionalDecoderLayer& layer : model.decoder) {
+    const Tensor weights = seen.of(layer);
+    REQUIRE(weights.shape() == Shape{2, 1, 3, 4});
+    CHECK(distance(sum(weights, {-1}), full({2, 1, 3}, 1.0)) < 1e-6);
+    CHECK(sum_of_squares(slice(weights.rows(1, 2), 3, 2)) == 0);
   }
 }
 

@@ -64,11 +64,13 @@ TEST_CASE("a logit sees the target up to its own token, and every word of the so
 TEST_CASE("attention weights: one row for each target token, adding up to 1 over the words that are there") {
   const RecurrentTranslator model = build(small_recurrent());
   Pass pass;
-  Tensor weights;
-  model(short_source, short_target, pass, &weights);
-  REQUIRE(weights.shape() == Shape{2, 3, 4});
-  CHECK(distance(sum(weights, {-1}), full({2, 3}, 1.0)) < 1e-6);
-  CHECK(sum_of_squares(slice(weights.rows(1, 2), 2, 2)) == 0);
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  model(short_source, short_target, pass);
+  const Tensor weights = seen.of(model.decoder);
+  REQUIRE(weights.shape() == Shape{2, 1, 3, 4});
+  CHECK(distance(sum(weights, {-1}), full({2, 1, 3}, 1.0)) < 1e-6);
+  CHECK(sum_of_squares(slice(weights.rows(1, 2), 3, 2)) == 0);
 }
 
 TEST_CASE("a shared table is one parameter; a clone is equal and independent") {
