@@ -10,8 +10,11 @@
 // A bias that is added to the scores before the softmax can express the distance between query and key (T5, Raffel et
 // al. 2020, section 2.1; ALiBi, Press et al. 2022, section 3). Keys and values beyond a padding length are set to 0
 // first: 0 times NaN would otherwise bring back what the mask hides.
+// `attention_by_loops` is formula (1) without matrices, and the tests compare the others with it.
 // Read next: nn/attention/attention.h
 #include "autograd/ops/attention.h"
+
+#include <cmath>
 
 #include "autograd/apply.h"
 #include "autograd/ops/arithmetic.h"
@@ -21,6 +24,7 @@
 #include "autograd/ops/softmax_rows.h"
 #include "core/kernels/elementwise.h"
 #include "core/mask.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 using namespace kernels;
@@ -147,6 +151,29 @@ Variable weights_dropped(const Variable& weights, double p, const Draw& draw) {
 }
 
 }  // namespace
+
+AttentionByLoops attention_by_loops(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask) {
+  const auto [B, h, n, d_k] = dims<4>(Q, "attention");
+  const i64 m = K.size(2), d_v = V.size(3);
+  Tensor y = zeros({B, h, n, d_v}, f64), P = zeros({B, h, n, m}, f64);
+  for (i64 row = 0; row < B * h * n; ++row) {
+    const i64 b = row / (h * n), head = row / n % h, i = row % n;
+    double total = 0;
+    for (i64 j = 0; j < m; ++j) {
+      if (!mask.allowed(b, head, i, j, n, m)) continue;
+      double score = 0;
+      for (i64 k = 0; k < d_k; ++k) score += Q(b, head, i, k) * K(b, head, j, k);
+      P(b, head, i, j) = std::exp(score / std::sqrt(static_cast<double>(d_k)));
+      total += P(b, head, i, j);
+    }
+    for (i64 j = 0; j < m; ++j) {
+      if (!mask.allowed(b, head, i, j, n, m)) continue;  // if none is allowed, y is 0
+      P(b, head, i, j) /= total;
+      for (i64 c = 0; c < d_v; ++c) y(b, head, i, c) += P(b, head, i, j) * V(b, head, j, c);
+    }
+  }
+  return {.output = y, .weights = P};
+}
 
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
                           const AttentionWeightOptions& options) {

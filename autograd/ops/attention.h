@@ -28,6 +28,11 @@ struct AttentionResult {
 /// fit; d_k = 0; p outside [0, 1].
 AttentionResult attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask,
                           const AttentionWeightOptions& options = {});
+/// The same as its definition says it, number by number: for reading, and for tests to compare with. For f64.
+struct AttentionByLoops {
+  Tensor output, weights;
+};
+AttentionByLoops attention_by_loops(const Tensor& Q, const Tensor& K, const Tensor& V, const Mask& mask);
 /// Expands a bias by distance, [h, n + m - 1], to all pairs of n queries and m keys, [h, n, m]: query i and key j get
 /// entry j - i + n - 1. Since the last query is at the position of the last key, entry e belongs to keys that stand
 /// e - m + 1 positions after the query.

@@ -14,43 +14,20 @@ using nn::Pass;
 
 namespace {
 
-struct Naive {
-  Tensor output, weights;
-};
-
 // Section 3.2.2 by loops: x [B, n, D], memory [B, m, D].
-Naive naive_attention(const nn::MultiHeadAttention& layer, const Tensor& x, const Tensor& memory, const Mask& mask) {
-  const i64 B = x.size(0), n = x.size(1), m = memory.size(1), h = layer.num_heads, d_k = layer.d_k, d_v = layer.d_v;
-  const Tensor W = layer.in_proj.weight.value(),
-               b = layer.in_proj.bias.defined() ? layer.in_proj.bias.value() : Tensor();
-  const auto part = [&](const Tensor& in, i64 begin, i64 end) {
-    return naive_linear(in, slice(W, 0, begin, end), b.defined() ? slice(b, 0, begin, end) : Tensor());
+AttentionByLoops naive_attention(const nn::MultiHeadAttention& layer, const Tensor& x, const Tensor& memory,
+                                 const Mask& mask) {
+  const i64 B = x.size(0), h = layer.num_heads, keys = h * layer.d_k;
+  const Tensor W = layer.in_proj.weight.value(), b = layer.in_proj.bias.value();
+  // Columns [begin, end) of the projections, [B, h, length, columns of a head].
+  const auto heads = [&](const Tensor& in, i64 begin, i64 end) {
+    const Tensor all = naive_linear(in, slice(W, 0, begin, end), b.defined() ? slice(b, 0, begin, end) : b);
+    return permute(all.reshape({B, in.size(1), h, -1}), {0, 2, 1, 3});
   };
-  const Tensor Q = part(x, 0, h * d_k), K = part(memory, h * d_k, 2 * h * d_k),
-               V = part(memory, 2 * h * d_k, W.size(0));
-  Tensor heads = zeros({B, n, h * d_v}, f64), weights = zeros({B, h, n, m}, f64);
-  for (i64 row = 0; row < B * h * n; ++row) {
-    const i64 sample = row / (h * n), head = row / n % h, i = row % n;
-    double* w = weights.write<double>() + row * m;
-    double total = 0;
-    for (i64 j = 0; j < m; ++j) {
-      if (!mask.allowed(sample, head, i, j, n, m)) continue;
-      double score = 0;
-      for (i64 c = 0; c < d_k; ++c) {
-        score += Q.at(((sample * n + i) * h + head) * d_k + c) * K.at(((sample * m + j) * h + head) * d_k + c);
-      }
-      total += w[j] = std::exp(score / std::sqrt(static_cast<double>(d_k)));
-    }
-    for (i64 j = 0; j < m && total > 0; ++j) {
-      w[j] /= total;
-      for (i64 c = 0; c < d_v; ++c) {
-        heads.write<double>()[((sample * n + i) * h + head) * d_v + c] +=
-            w[j] * V.at(((sample * m + j) * h + head) * d_v + c);
-      }
-    }
-  }
-  const Tensor out_bias = layer.out_proj.bias.defined() ? layer.out_proj.bias.value() : Tensor();
-  return {naive_linear(heads, layer.out_proj.weight.value(), out_bias), weights};
+  const auto [y, weights] =
+      attention_by_loops(heads(x, 0, keys), heads(memory, keys, 2 * keys), heads(memory, 2 * keys, W.size(0)), mask);
+  const Tensor joined = permute(y, {0, 2, 1, 3}).reshape({B, x.size(1), -1});
+  return {naive_linear(joined, layer.out_proj.weight.value(), layer.out_proj.bias.value()), weights};
 }
 
 nn::MultiHeadAttention noisy_attention(const nn::AttentionOptions& options = {}) {
@@ -64,7 +41,7 @@ void check_against_loops(const nn::MultiHeadAttention& layer, i64 m, const Mask&
   Rng rng(6);
   const Tensor x = randn({2, 3, 6}, rng, f64), memory = randn({2, m, 6}, rng, f64);
   nn::AttentionRecorder seen;
-  const Naive cross = naive_attention(layer, x, memory, mask);
+  const AttentionByLoops cross = naive_attention(layer, x, memory, mask);
   for (nn::AttentionRecorder* recorder : {&seen, static_cast<nn::AttentionRecorder*>(nullptr)}) {  // composed, fused
     Pass pass;
     pass.recorder = recorder;
