@@ -53,17 +53,25 @@ i64 head_size(i64 given, i64 d_model, i64 num_heads) {
 Variable Attention::cross_attention(const Variable&, const Variable&, const Mask&, Pass&) const {
   fail("attention", type_name(*this), " has no cross-attention");
 }
-KeyValueCache Attention::empty_cache(i64, i64, Dtype) const {
-  fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
+AttentionState Attention::state(i64, i64, Dtype) const {
+  fail("attention", type_name(*this), " does not generate: it has no state");
 }
-Variable Attention::extend(const Variable&, KeyValueCache&) const {
-  fail("attention", type_name(*this), " does not generate: it has no cache of keys and values");
-}
-KeyValueCache Attention::cache_memory(const Variable&) const {
+AttentionState Attention::memory_state(const Variable&, const Mask&) const {
   fail("attention", type_name(*this), " has no cross-attention to generate with");
 }
-Variable Attention::attend_to_cached(const Variable&, const KeyValueCache&, const Mask&) const {
-  fail("attention", type_name(*this), " has no cross-attention to generate with");
+Variable Attention::next(const Variable&, AttentionState&) const {
+  fail("attention", type_name(*this), " does not generate: it has no state");
+}
+
+Tensor chosen_rows(const Tensor& x, std::span<const i64> chosen) {
+  check(!chosen.empty(), "chosen rows", "at least one must be chosen");
+  Tensor rows = Tensor::empty(x.shape().with(0, std::ssize(chosen)), x.dtype());
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    check(chosen[i] >= 0 && chosen[i] < x.size(0), "chosen rows", "there is no row ", chosen[i], " of ", x.size(0));
+    Tensor to = rows.rows(static_cast<i64>(i), static_cast<i64>(i) + 1);
+    copy_into(to, x.rows(chosen[i], chosen[i] + 1));
+  }
+  return rows;
 }
 
 MultiHeadAttention::MultiHeadAttention(i64 d_model, i64 num_heads, Rng& rng, const AttentionOptions& options)
@@ -174,8 +182,26 @@ void MultiHeadAttention::check_cache(const KeyValueCache& cache) const {
         values, ", this attention ", num_heads, " of ", d_k, " and ", d_v);
 }
 
-Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) const {
+AttentionState MultiHeadAttention::state(i64 B, i64 capacity, Dtype dtype) const {
+  return empty_cache(B, capacity, dtype);
+}
+
+AttentionState MultiHeadAttention::memory_state(const Variable& memory, const Mask& mask) const {
   check_nothing_recorded();
+  check_cross();
+  MemoryCache result{empty_cache(memory.size(0), memory.size(1), memory.dtype()), mask};
+  result.append(in_proj(memory, key_value_rows()).value());
+  return result;
+}
+
+Variable MultiHeadAttention::next(const Variable& x, AttentionState& state) const {
+  check_nothing_recorded();
+  if (const auto* memory = state.get_if<MemoryCache>()) {
+    check_cache(*memory);
+    const Variable Q = in_proj(x, {0, num_heads * d_k});
+    return out_proj(constant(cached_attention(Q.value(), *memory, memory->mask)));
+  }
+  auto& cache = state.as<KeyValueCache>();
   check_cache(cache);
   const i64 n = x.size(1);
   const bool all_are_new = cache.length == 0 && n > 1;
@@ -186,21 +212,6 @@ Variable MultiHeadAttention::extend(const Variable& x, KeyValueCache& cache) con
   if (all_are_new && by_packed_products(bias)) return out_proj(packed_attention(qkv, heads(), seen, {.bias = bias}));
   const Tensor fitting = bias_with_cache(bias.value(), num_heads, n, cache.length);
   return out_proj(constant(cached_attention(qkv.value(), cache, seen, fitting)));
-}
-
-KeyValueCache MultiHeadAttention::cache_memory(const Variable& memory) const {
-  check_nothing_recorded();
-  check_cross();
-  KeyValueCache result = empty_cache(memory.size(0), memory.size(1), memory.dtype());
-  result.append(in_proj(memory, key_value_rows()).value());
-  return result;
-}
-
-Variable MultiHeadAttention::attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const {
-  check_nothing_recorded();
-  check_cache(memory);
-  const Variable Q = in_proj(x, {0, num_heads * d_k});
-  return out_proj(constant(cached_attention(Q.value(), memory, mask)));
 }
 
 }  // namespace orrery::nn

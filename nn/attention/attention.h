@@ -15,6 +15,7 @@
 
 #include "autograd/ops/fused/attention/packed_attention.h"
 #include "nn/attention/attention_interface.h"
+#include "nn/attention/key_value_cache.h"
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
 
@@ -45,14 +46,15 @@ struct MultiHeadAttention : Attention {
 
   Variable self_attention(const Variable& x, const Mask& mask, Pass& pass) const override;
   Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const override;
-  KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const override;
-  Variable extend(const Variable& x, KeyValueCache& cache) const override;
-  KeyValueCache cache_memory(const Variable& memory) const override;
-  Variable attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const override;
+  // States: a KeyValueCache, and a MemoryCache (nn/attention/key_value_cache.h).
+  AttentionState state(i64 B, i64 capacity, Dtype dtype) const override;
+  AttentionState memory_state(const Variable& memory, const Mask& mask) const override;
+  Variable next(const Variable& x, AttentionState& state) const override;
   void visit(Visitor& v) override;
 
  private:
   MultiHeadAttention(Linear in_proj, Linear out_proj, i64 num_heads, i64 d_k, i64 d_v, double dropout);
+  KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const;
   void check_cache(const KeyValueCache& cache) const;
   void check_cross() const;
   RowRange key_value_rows() const { return {num_heads * d_k, num_heads * (2 * d_k + d_v)}; }

@@ -4,18 +4,59 @@
 // The layers of encoders, decoders and GPTs hold a Part<Attention> (nn/part.h). MultiHeadAttention is the attention of
 // the paper. Your own attention derives from Attention and is assigned to the part:
 //   for (nn::EncoderLayer& layer : encoder.layers) layer.self_attn = MyAttention(64, 4, rng);
-// It must define self_attention and visit. The other functions, if not defined, throw an error that says so.
+// It must define self_attention and visit. The other functions, if not defined, throw an error that says so. With `state`
+// and `next` it can generate: it keeps what it likes of the positions that it has read, such as keys and values
+// (nn/attention/key_value_cache.h), or the running sums of linear attention.
 // Positions that the mask pads (of x in self-attention, of memory in cross-attention) reach these functions as zeros if
 // they hold NaN, infinity or huge numbers (nn/layers/padding.h).
 #pragma once
 
+#include <any>
+#include <span>
+
 #include "core/mask.h"
-#include "nn/attention/key_value_cache.h"
 #include "nn/layers/padding.h"
 #include "nn/part.h"
 #include "nn/pass.h"
 
 namespace orrery::nn {
+
+/// What an attention keeps between the calls of a generation: a value of a type of its own, which can be copied and has
+/// a function `void choose(std::span<const i64>)`. A step that fails goes back to a copy from before the step. So `next`
+/// replaces the tensors of its state, or writes where the copy does not read.
+class AttentionState {
+ public:
+  template <class S>
+  requires requires(S state, std::span<const i64> chosen) { state.choose(chosen); }
+  AttentionState(S state) : state_(std::move(state)), choose_(&choose_of<S>) {}
+
+  /// Sequence i becomes what sequence `chosen[i]` was. Errors: none is chosen; there is no such sequence.
+  void choose(std::span<const i64> chosen) { choose_(state_, chosen); }
+  /// The value, if it is an S; else null.
+  template <class S>
+  S* get_if() {
+    return std::any_cast<S>(&state_);
+  }
+  /// The value as an S. Error: it is of another type.
+  template <class S>
+  S& as() {
+    S* const state = get_if<S>();
+    check(state != nullptr, "attention state", "is of type ", type_name(state_.type()), ", not ", type_name(typeid(S)));
+    return *state;
+  }
+
+ private:
+  template <class S>
+  static void choose_of(std::any& state, std::span<const i64> chosen) {
+    std::any_cast<S&>(state).choose(chosen);
+  }
+
+  std::any state_;
+  void (*choose_)(std::any&, std::span<const i64>);
+};
+
+/// The chosen rows of x along axis 0, one after another, for the `choose` of a state. Errors: no row; no such row.
+Tensor chosen_rows(const Tensor& x, std::span<const i64> chosen);
 
 struct Attention : Module {
   /// Self-attention: x [B, n, d_model] to [B, n, d_model]. `pass.recorder` receives weights [B, h, n, n].
@@ -31,18 +72,16 @@ struct Attention : Module {
   virtual Variable self_attention(const Variable& x, const Mask& mask, Pass& pass) const = 0;
   virtual Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const;
 
-  // For generation: the same attention, with keys and values kept between calls. Nothing is recorded, and no dropout is
-  // applied.
+  // For generation: the same attention, for some positions after another. Nothing is recorded, and no dropout is applied.
 
-  /// An empty cache for self-attention over up to `capacity` positions.
-  virtual KeyValueCache empty_cache(i64 B, i64 capacity, Dtype dtype) const;
-  /// Appends the n positions x [B, n, d_model] to `cache`, then computes causal self-attention for them. Error, also of
-  /// `attend_to_cached`: a cache made for other heads.
-  virtual Variable extend(const Variable& x, KeyValueCache& cache) const;
-  /// Keys and values of memory [B, m, d_model], for `attend_to_cached`. The mask given there excludes padding.
-  virtual KeyValueCache cache_memory(const Variable& memory) const;
-  /// Cross-attention of x [B, n, d_model] to a memory, given as its cached keys and values.
-  virtual Variable attend_to_cached(const Variable& x, const KeyValueCache& memory, const Mask& mask) const;
+  /// The state of causal self-attention before the first position of B sequences. It grows when it has no room for more
+  /// than `capacity` positions.
+  virtual AttentionState state(i64 B, i64 capacity, Dtype dtype) const;
+  /// The state of cross-attention to memory [B, m, d_model], of which `mask` says what may be seen.
+  virtual AttentionState memory_state(const Variable& memory, const Mask& mask) const;
+  /// The attention of the next n positions x [B, n, d_model] of each sequence. In self-attention, the state then has
+  /// these positions, too. Error: a state of another attention.
+  virtual Variable next(const Variable& x, AttentionState& state) const;
 };
 
 // Replaceable parts of MultiHeadAttention, with which self-attention takes positions into account.

@@ -33,12 +33,12 @@ struct SlotOf {
   i64 operator()(i64 b) const { return slots ? slots[b] : b; }
 };
 
-// The first `length` positions of x [slots, h, capacity, d], with room for more.
-Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
-  const auto [slots, h, before, d] = dims<4>(x, cache_operation);
+// The first `length` positions of x [slots, h, capacity, d], in a tensor of more slots or a larger capacity.
+Tensor with_room(const Tensor& x, i64 length, i64 slots, i64 capacity) {
+  const auto [filled, h, before, d] = dims<4>(x, cache_operation);
   Tensor y = Tensor::empty({slots, h, capacity, d}, x.dtype());
   dispatch_floating(
-      x.dtype(), cache_operation, [&, heads = slots * h, from_step = before * d, count = length * d](auto t) {
+      x.dtype(), cache_operation, [&, heads = filled * h, from_step = before * d, count = length * d](auto t) {
         using T = decltype(t);
         const T* from = x.data<T>();
         T* to = y.write<T>();
@@ -46,19 +46,6 @@ Tensor with_capacity(const Tensor& x, i64 length, i64 capacity) {
         for_rows(heads, count, [=](i64 head) { std::copy_n(from + head * from_step, count, to + head * to_step); });
       });
   return y;
-}
-
-// The slots of the chosen sequences.
-std::vector<i64> slots_of(const KeyValueCache& cache, std::span<const i64> chosen) {
-  check(!chosen.empty(), cache_operation, "at least one sequence must be chosen");
-  const SlotOf slot_of(cache);
-  std::vector<i64> slots;
-  slots.reserve(chosen.size());
-  for (const i64 b : chosen) {
-    check(b >= 0 && b < cache.sequences(), cache_operation, "there is no sequence ", b, " of ", cache.sequences());
-    slots.push_back(slot_of(b));
-  }
-  return slots;
 }
 
 struct Copy {
@@ -81,6 +68,35 @@ void copy_slots(KeyValueCache& cache, const std::vector<Copy>& copies) {
       std::copy_n(V + from * s.d_v, length * s.d_v, V + to * s.d_v);
     });
   });
+}
+
+// Room for n more positions, and a slot of its own for each sequence.
+void make_room(KeyValueCache& cache, i64 n) {
+  const Sizes s = sizes_of(cache);
+  const i64 slots = std::max(s.slots, s.B), needed = cache.length + n;
+  if (slots > s.slots || needed > s.capacity) {
+    const i64 capacity = needed > s.capacity ? std::max(needed, 2 * s.capacity) : s.capacity;
+    Tensor keys = with_room(cache.keys, cache.length, slots, capacity);
+    cache.values = with_room(cache.values, cache.length, slots, capacity);  // if memory runs out, nothing has changed
+    cache.keys = std::move(keys);
+  }
+  std::vector<i64> own = cache.slots;
+  std::vector<bool> taken(static_cast<size_t>(slots), false);
+  std::vector<i64*> again;  // slots that an earlier sequence has
+  for (i64& slot : own) {
+    if (taken[static_cast<size_t>(slot)]) again.push_back(&slot);
+    taken[static_cast<size_t>(slot)] = true;
+  }
+  std::vector<Copy> copies;
+  auto unused = taken.begin();
+  for (i64* slot : again) {
+    unused = std::find(unused, taken.end(), false);
+    *unused = true;
+    copies.push_back({*slot, unused - taken.begin()});
+    *slot = copies.back().to;
+  }
+  if (cache.length > 0 && !copies.empty()) copy_slots(cache, copies);
+  cache.slots = std::move(own);
 }
 
 // Finds the bias of query i with key 0. Those of the other keys follow it.
@@ -115,23 +131,19 @@ KeyValueCache key_value_cache(i64 B, i64 num_heads, i64 capacity, i64 d_k, i64 d
 }
 
 void KeyValueCache::append(const Tensor& rows) {
-  const Sizes s = sizes_of(*this);
   const auto [B, n, columns] = dims<3>(rows, cache_operation);
-  const i64 key_value_columns = s.h * (s.d_k + s.d_v);
-  check(B == s.B && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
-        " do not fit a batch of ", s.B, " with keys and values of ", key_value_columns, " columns");
-  std::vector<i64> sorted = slots;
-  std::sort(sorted.begin(), sorted.end());
-  check(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), cache_operation,
-        "sequences share a slot (`share`), so nothing can be appended");
+  const i64 key_value_columns = keys.size(1) * (keys.size(3) + values.size(3));
+  check(B == sequences() && columns >= key_value_columns, cache_operation, "rows of shape ", rows.shape(),
+        " do not fit a batch of ", sequences(), " with keys and values of ", key_value_columns, " columns");
   check(rows.dtype() == keys.dtype(), cache_operation, "dtypes differ (", rows.dtype(), " and ", keys.dtype(), ")");
-  check(length + n <= s.capacity, cache_operation, "is full: ", length, " + ", n, " positions of ", s.capacity);
-  dispatch_floating(rows.dtype(), cache_operation, [&, n = n, columns = columns](auto t) {
+  make_room(*this, n);
+  dispatch_floating(rows.dtype(), cache_operation, [&, B = B, n = n, columns = columns](auto t) {
     using T = decltype(t);
+    const Sizes s = sizes_of(*this);
     const T* from = rows.data<T>() + (columns - key_value_columns);
     T *K = keys.write<T>() + length * s.d_k, *V = values.write<T>() + length * s.d_v;
     const SlotOf slot_of(*this);
-    for_rows(s.B * n, key_value_columns, [=](i64 row) {
+    for_rows(B * n, key_value_columns, [=](i64 row) {
       const i64 slot = slot_of(row / n), i = row % n;
       const T* at = from + row * columns;
       for (i64 head = 0; head < s.h; ++head, at += s.d_k)
@@ -143,39 +155,16 @@ void KeyValueCache::append(const Tensor& rows) {
   length += n;
 }
 
-void KeyValueCache::reserve(i64 positions) {
-  if (positions <= capacity()) return;
-  Tensor more_keys = with_capacity(keys, length, positions), more_values = with_capacity(values, length, positions);
-  // Only now: if memory runs out, both are as before.
-  keys = std::move(more_keys);
-  values = std::move(more_values);
-}
-
 void KeyValueCache::choose(std::span<const i64> chosen) {
-  std::vector<i64> next = slots_of(*this, chosen);
-  check(std::ssize(next) <= keys.size(0), cache_operation, next.size(), " sequences need as many slots, there are ",
-        keys.size(0));
-  std::vector<bool> taken(static_cast<size_t>(keys.size(0)), false);
-  std::vector<size_t> again;  // sequences whose slot another one has taken
-  for (size_t i = 0; i < next.size(); ++i) {
-    const auto slot = static_cast<size_t>(next[i]);
-    if (taken[slot]) again.push_back(i);
-    taken[slot] = true;
+  check(!chosen.empty(), cache_operation, "at least one sequence must be chosen");
+  const SlotOf slot_of(*this);
+  std::vector<i64> next;
+  for (const i64 b : chosen) {
+    check(b >= 0 && b < sequences(), cache_operation, "there is no sequence ", b, " of ", sequences());
+    next.push_back(slot_of(b));
   }
-  std::vector<Copy> copies;
-  auto unused = taken.begin();
-  for (const size_t i : again) {
-    unused = std::find(unused, taken.end(), false);
-    *unused = true;
-    const i64 to = unused - taken.begin();
-    copies.push_back({next[i], to});
-    next[i] = to;
-  }
-  if (length > 0 && !copies.empty()) copy_slots(*this, copies);
   slots = std::move(next);
 }
-
-void KeyValueCache::share(std::span<const i64> chosen) { slots = slots_of(*this, chosen); }
 
 Tensor cached_attention(const Tensor& rows, const KeyValueCache& cache, const Mask& mask, const Tensor& bias) {
   const Sizes s = sizes_of(cache);

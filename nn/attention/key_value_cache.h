@@ -7,8 +7,8 @@
 // layers of GPT-2. It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The
 // keys of one head are contiguous, and so are its values, so that attention reads memory from one end to the other.
 // Beam search continues some sequences several times and gives up others (nn/generate/beam_search.h). So a sequence has
-// a slot, and choosing sequences changes their slots. Keys and values are copied only for the second and further
-// continuations of a sequence.
+// a slot, and choosing sequences changes their slots only: sequences that continue the same one share its slot. Keys and
+// values are copied when something is appended, for the second and further continuations of a sequence.
 // Shapes: keys [slots, h, capacity, d_k], values [slots, h, capacity, d_v], of which the first `length` positions are
 // filled. B is the number of sequences: as many as `slots` names or, if it is empty, as there are slots.
 #pragma once
@@ -31,16 +31,16 @@ struct KeyValueCache {
   /// The number of sequences, B.
   i64 sequences() const { return slots.empty() ? keys.size(0) : static_cast<i64>(slots.size()); }
   /// Appends n positions: the last h (d_k + d_v) columns of rows [B, n, columns], keys before values, as in the packed
-  /// projections of attention. Errors: more positions than the capacity; sequences that share a slot; a shape or
-  /// dtype that does not fit.
+  /// projections of attention. If there is no room, the capacity doubles. Only slots that no sequence has and positions
+  /// beyond `length` are written. Error: a shape or dtype that does not fit.
   void append(const Tensor& rows);
-  /// Makes room for at least `positions` positions. What is filled is copied.
-  void reserve(i64 positions);
-  /// Sequence i becomes what sequence `chosen[i]` was. A sequence that is chosen several times is copied into slots
-  /// that are no longer used. Errors: none is chosen, or more than there are slots; a number that is not a sequence's.
+  /// Sequence i becomes what sequence `chosen[i]` was. Errors: none is chosen; a number that is not a sequence's.
   void choose(std::span<const i64> chosen);
-  /// The same for a cache to which nothing will be appended: one that is chosen several times is shared, never copied.
-  void share(std::span<const i64> chosen);
+};
+
+/// The keys and values of a memory, to which nothing is appended, and what may be seen of them.
+struct MemoryCache : KeyValueCache {
+  Mask mask;  // batch row b is for slot b
 };
 
 /// An empty cache of B sequences, each with a slot.

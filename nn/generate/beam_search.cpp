@@ -241,8 +241,8 @@ class BeamSearch {
 
 class TransformerDecoder : public StepwiseDecoder {
  public:
-  TransformerDecoder(const Transformer& model, const Variable& memory, const Mask& mask, i64 max_len, i64 beam)
-      : model_(model), state_(decoder_state(model, memory, mask, max_len, beam)) {}
+  TransformerDecoder(const Transformer& model, const Variable& memory, const Mask& mask, i64 max_len)
+      : model_(model), state_(decoder_state(model, memory, mask, max_len)) {}
 
   Tensor next_logits(const Tensor& tokens) override {
     const NoGradient nothing_recorded;
@@ -274,12 +274,11 @@ std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i6
   return BeamSearch(decoder, limits, options).run();
 }
 
-std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len,
-                                                  i64 beam) {
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len) {
   const NoGradient nothing_recorded;
   Pass pass = Pass::inference();
   const Mask mask = model.padding(source);
-  return std::make_unique<TransformerDecoder>(model, model.encode(source, mask, pass), mask, max_len, beam);
+  return std::make_unique<TransformerDecoder>(model, model.encode(source, mask, pass), mask, max_len);
 }
 
 std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& source, const BeamOptions& options) {
@@ -296,7 +295,7 @@ std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& sour
   for (i64 b = 0; b < B; ++b) limits.push_back(std::min(options.max_len, mask.length(b, S) + beyond));
   if (limits.empty()) return {};
   const i64 longest = *std::max_element(limits.begin(), limits.end());
-  return beam_search(*stepwise_decoder(model, source, longest, options.beam), limits, options);
+  return beam_search(*stepwise_decoder(model, source, longest), limits, options);
 }
 
 }  // namespace orrery::nn

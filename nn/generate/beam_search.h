@@ -35,7 +35,7 @@ class StepwiseDecoder {
   /// Reads the next token of each sequence, i32 [R, 1], and returns the logits of the tokens that may follow, [R, K].
   /// They may differ from log-probabilities by a constant for each row. At first there is one sequence for each source.
   virtual Tensor next_logits(const Tensor& tokens) = 0;
-  /// Sequence i becomes what sequence `chosen[i]` was. At most `beam` are chosen for each source at the beginning.
+  /// Sequence i becomes what sequence `chosen[i]` was.
   virtual void choose(std::span<const i64> chosen) = 0;
 };
 
@@ -65,9 +65,8 @@ std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& sour
 /// are not used.
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options);
 
-/// A Transformer's decoder with its key/value cache, after reading `source`. It refers to `model`. Errors: max_len
-/// beyond the model's positions; a beam below 1.
-std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len,
-                                                  i64 beam);
+/// A Transformer's decoder with its state, after reading `source`. It refers to `model`. Error: max_len beyond the
+/// model's positions.
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len);
 
 }  // namespace orrery::nn

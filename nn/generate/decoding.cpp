@@ -65,12 +65,12 @@ void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const
   check_options(sampling);
   const NoGradient nothing_recorded;
   const size_t most = static_cast<size_t>(model.config.max_len);
-  GptState state = gpt_state(model, 1, model.config.max_len);
+  DecoderState state = decoder_state(model, 1, model.config.max_len);
   std::vector<i32> context = prompt, unread = prompt;
   if (unread.size() > most) unread.erase(unread.begin(), unread.end() - static_cast<std::ptrdiff_t>(most));
   for (i64 i = 0; i < count; ++i) {
-    if (static_cast<size_t>(state.length()) + unread.size() > most) {  // start again with the newer half
-      state = gpt_state(model, 1, model.config.max_len);
+    if (static_cast<size_t>(state.length) + unread.size() > most) {  // start again with the newer half
+      state = decoder_state(model, 1, model.config.max_len);
       unread.assign(context.end() - static_cast<std::ptrdiff_t>(std::max<size_t>(1, most / 2)), context.end());
     }
     const Variable hidden = next_positions(model, row_of(unread), state);

@@ -102,8 +102,8 @@ struct EncoderLayer : Module {
   EncoderLayer(const LayerOptions& options, Rng& rng);
   /// x is [B, S, d_model].
   Variable operator()(const Variable& x, const Mask& mask, Pass& pass) const;
-  /// The same with any function of the sub-layer's input as the attention. Generation passes one that reads keys and
-  /// values from a cache (nn/generate/decoder_state.h).
+  /// The same with any function of the sub-layer's input as the attention. Generation passes one that goes on from a
+  /// state (nn/generate/decoder_state.h).
   template <class SelfAttention>
   Variable with_attention(const Variable& x, Pass& pass, const SelfAttention& self_attention) const {
     const Variable attended = with_residual(x, norm1, norm_first, dropout, pass, self_attention);
@@ -134,8 +134,8 @@ struct DecoderLayer : Module {
   /// x is [B, T, d_model], memory [B, S, d_model].
   Variable operator()(const Variable& x, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                       Pass& pass) const;
-  /// The same with any two functions of a sub-layer's input as the attentions. Generation passes functions that read
-  /// keys and values from caches (nn/generate/decoder_state.h).
+  /// The same with any two functions of a sub-layer's input as the attentions. Generation passes functions that
+  /// go on from states (nn/generate/decoder_state.h).
   template <class SelfAttention, class CrossAttention>
   Variable with_attentions(const Variable& x, Pass& pass, const SelfAttention& self_attention,
                            const CrossAttention& cross_attention) const {

@@ -254,7 +254,7 @@ TEST_CASE("an attention of one's own stands in a layer; what it does not have is
   CHECK_THROWS_WITH_AS(model.layers[0].self_attn.as<MultiHeadAttention>(),
                        "part: holds MeanAttention, not MultiHeadAttention", Error);
   const NoGradient nothing_recorded;
-  CHECK_THROWS_WITH_AS(gpt_state(model, 2, 5),
+  CHECK_THROWS_WITH_AS(decoder_state(model, 2, 5),
                        "attention: MeanAttention does not generate: it has no cache of keys and values", Error);
   const Part<Attention> part = MeanAttention();
   const Variable x = constant(zeros({1, 2, 3}));
@@ -280,7 +280,7 @@ TEST_CASE("positions, biases and windows: token by token through the cache as al
       Pass pass = Pass::inference();
       const Tensor ids = randint(0, 11, {2, 9}, rng), whole = model(ids, pass).value();
       for (const std::vector<i64>& pieces : {std::vector<i64>{9}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {4, 3, 2}, {1, 7, 1}}) {
-        GptState state = gpt_state(model, 2, 9);
+        DecoderState state = decoder_state(model, 2, 9);
         std::vector<Tensor> parts;
         i64 begin = 0;
         for (const i64 n : pieces) {
@@ -305,7 +305,7 @@ TEST_CASE("a bias of any shape that fits the scores can also generate") {
     model.layers[0].self_attn.as<MultiHeadAttention>().score_bias = Fading(leading);
     Pass pass = Pass::inference();
     const Tensor ids = randint(0, 11, {2, 5}, rng), whole = model(ids, pass).value();
-    GptState state = gpt_state(model, 2, 9);
+    DecoderState state = decoder_state(model, 2, 9);
     std::vector<Tensor> parts;
     for (i64 t = 0; t < 5; ++t)
       parts.push_back(model.head(next_positions(model, slice(ids, 1, t, t + 1), state)).value());

@@ -193,7 +193,7 @@ const Tensor three_sources = Tensor::of<i32>({3, 4}, {3, 4, 5, 6, 7, 5, 0, 0, 2,
 // The logits of two steps of generation.
 template <class Model>
 std::vector<Tensor> logits_of_steps(const Model& model) {
-  const auto decoder = stepwise_decoder(model, three_sources, 5, 1);
+  const auto decoder = stepwise_decoder(model, three_sources, 5);
   std::vector<Tensor> logits;
   for (const i32 token : {1, 3}) logits.push_back(decoder->next_logits(full({3, 1}, token, Dtype::i32)));
   return logits;
@@ -245,10 +245,10 @@ TEST_CASE("promise 13: what stands in a cache beyond its length reaches nothing"
   const Variable x = constant(randn({2, 1, 12}, rng));
   std::vector<Tensor> outputs;
   for (const double unused : {0.0, double{NAN}}) {
-    nn::KeyValueCache cache = attention.empty_cache(2, 5, f32);
-    fill(cache.keys, unused);
-    fill(cache.values, unused);
-    for (int step = 0; step < 3; ++step) outputs.push_back(attention.extend(x, cache).value());
+    nn::AttentionState state = attention.state(2, 5, f32);
+    fill(state.as<nn::KeyValueCache>().keys, unused);
+    fill(state.as<nn::KeyValueCache>().values, unused);
+    for (int step = 0; step < 3; ++step) outputs.push_back(attention.next(x, state).value());
   }
   for (size_t i = 0; i < 3; ++i) CHECK(same_bits(outputs[i], outputs[i + 3]));
 }

@@ -71,7 +71,7 @@ void check_writing() {
   const NoGradient nothing_recorded;
   Rng rng(1);
   const nn::Gpt model(nn::gpt_preset("nanogpt"), rng);
-  nn::GptState state = nn::gpt_state(model, 2, 32);
+  nn::DecoderState state = nn::decoder_state(model, 2, 32);
   Tensor last = zeros({2, 1}, Dtype::i32);
   check_third_step("writing", [&] { last = argmax(model.head(nn::next_positions(model, last, state)).value()); });
 }

@@ -22,7 +22,7 @@ int main() {
   const NoGradient nothing_recorded;
   const Tensor text = randint(0, words, {1, T}, rng);
 
-  nn::GptState state = nn::gpt_state(model, 1, T);
+  nn::DecoderState state = nn::decoder_state(model, 1, T);
   i64 with_cache = 0, without = 0;
   double apart = 0;
   for (i64 t = 0; t < T; ++t) {
@@ -34,9 +34,9 @@ int main() {
     with_cache += token.count();
     without += beginning.count();
     if (t == 0 || t == 3 || t == T - 1)
-      std::cout << "after token " << t + 1 << ": keys of a layer " << state.layers[0].keys.shape() << ", filled "
-                << state.layers[0].length << "; positions computed " << with_cache << ", without a cache " << without
-                << '\n';
+      std::cout << "after token " << t + 1 << ": keys of a layer "
+                << state.self_attn[0].as<nn::KeyValueCache>().keys.shape() << ", filled " << state.length
+                << "; positions computed " << with_cache << ", without a cache " << without << '\n';
   }
   const nn::GptConfig gpt2 = nn::gpt_preset("gpt2");
   const i64 numbers = 2 * gpt2.num_layers * gpt2.layer.d_model;

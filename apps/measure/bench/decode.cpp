@@ -47,12 +47,12 @@ void check_positions(const nn::GptConfig& config, const BenchOptions& options) {
 struct Writer {
   nn::Gpt model;
   Tensor last;
-  nn::GptState state;
+  nn::DecoderState state;
 
   Writer(const nn::GptConfig& config, i64 streams, const BenchOptions& options, Rng& rng)
       : model(config, rng),
         last(randint(0, config.vocab_size, {streams, 1}, rng)),
-        state(nn::gpt_state(model, streams, positions_of(options))) {
+        state(nn::decoder_state(model, streams, positions_of(options))) {
     const NoGradient nothing_recorded;
     nn::next_positions(model, randint(0, config.vocab_size, {streams, options.context}, rng), state);
     for (i64 i = 0; i < warm_up_steps; ++i) step();
@@ -70,7 +70,7 @@ Trial writing(i64 streams, const BenchOptions& options) {
   const auto writer = std::make_shared<Writer>(config, streams, options, rng);
   const auto memory = std::make_shared<MemoryReader>();
   memory->read();
-  const double positions = static_cast<double>(writer->state.length()) + 0.5 * static_cast<double>(options.steps + 1),
+  const double positions = static_cast<double>(writer->state.length) + 0.5 * static_cast<double>(options.steps + 1),
                bytes = bytes_of_step(config, streams, positions) / static_cast<double>(streams);
   return {.own = {.run = [writer] { writer->step(); }, .amount = static_cast<double>(streams)},
           .rival = Work{.run = [memory] { memory->read(); }, .amount = memory->bytes() / bytes},

@@ -59,7 +59,7 @@ bool translate_batch(const Translator& translator, std::span<const Sentence> bat
     rows.push_back(sentence.ids);
     limits.push_back(std::min({sentence.length() + beyond_source, options.max_length, translator.most_tokens()}));
   }
-  const auto decoder = translator.decoder(source_tensor(rows), limits[0], options.beam);
+  const auto decoder = translator.decoder(source_tensor(rows), limits[0]);
   const std::vector<nn::Hypothesis> found = nn::beam_search(*decoder, limits,
                                                             {.beam = options.beam,
                                                              .length_penalty = options.length_penalty,

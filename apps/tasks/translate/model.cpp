@@ -121,7 +121,7 @@ std::vector<std::string> greedy_translations(const TranslationModel& model, cons
   if (sources.empty()) return {};
   const Tensor source = source_tensor(sources);
   const i64 limit = std::min(model.most_tokens(), 2 * source.size(1) + 10);
-  const auto decoder = model.decoder(source, limit, 1);
+  const auto decoder = model.decoder(source, limit);
   std::vector<std::string> result;
   for (const nn::Hypothesis& found : nn::beam_search(*decoder, std::vector<i64>(sources.size(), limit),
                                                      {.beam = 1, .bos = begin_id, .eos = end_id})) {

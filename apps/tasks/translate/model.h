@@ -44,8 +44,8 @@ class TranslationModel {
   /// The cross entropy of the labels.
   virtual Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const = 0;
   /// Its decoder after reading source i32 [B, S], for `nn::beam_search`: for translations of at most `most_tokens`
-  /// tokens, and at most `beam` hypotheses for each source. It refers to the model.
-  virtual std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const = 0;
+  /// tokens. It refers to the model.
+  virtual std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens) const = 0;
 
   /// The attention weights of one pass over source i32 [B, S] and target i32 [B, T]. The recurrent model has one layer
   /// of cross-attention, the convolutional one as many as its decoder has layers, each with one head.
@@ -72,8 +72,8 @@ class TranslatorOf final : public TranslationModel {
   Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const override {
     return model.loss(batch.source, batch.target, batch.labels, pass, options);
   }
-  std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const override {
-    return stepwise_decoder(model, source, most_tokens, beam);
+  std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens) const override {
+    return stepwise_decoder(model, source, most_tokens);
   }
   AttentionMaps attention(const Tensor& source, const Tensor& target) const override;
   i64 attention_weights(i64 S, i64 T) const override;

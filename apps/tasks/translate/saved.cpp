@@ -62,11 +62,11 @@ i64 Translator::parameter_count() const {
   return count;
 }
 
-std::unique_ptr<nn::StepwiseDecoder> Translator::decoder(const Tensor& source, i64 most_tokens, i64 beam) const {
-  if (others.empty()) return model->decoder(source, most_tokens, beam);
+std::unique_ptr<nn::StepwiseDecoder> Translator::decoder(const Tensor& source, i64 most_tokens) const {
+  if (others.empty()) return model->decoder(source, most_tokens);
   std::vector<std::unique_ptr<nn::StepwiseDecoder>> all;
-  all.push_back(model->decoder(source, most_tokens, beam));
-  for (const auto& other : others) all.push_back(other->decoder(source, most_tokens, beam));
+  all.push_back(model->decoder(source, most_tokens));
+  for (const auto& other : others) all.push_back(other->decoder(source, most_tokens));
   return nn::ensemble_of(std::move(all));
 }
 

@@ -18,7 +18,7 @@ struct Translator {
   i64 most_tokens() const;
   i64 parameter_count() const;  ///< of all models together
   /// Their decoder, as `TranslationModel::decoder`.
-  std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens, i64 beam) const;
+  std::unique_ptr<nn::StepwiseDecoder> decoder(const Tensor& source, i64 most_tokens) const;
 };
 /// What FILE says about the model.
 Metadata metadata_of(const TranslationModel& model, const Vocabulary& vocabulary);

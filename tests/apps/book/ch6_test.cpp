@@ -73,9 +73,9 @@ TEST_CASE("token by token, with a cache, ALiBi in a window gives the same answer
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   const Tensor whole = layer(constant(x), Mask::causal(), pass).value();
-  nn::KeyValueCache cache = layer.empty_cache(1, n, f32);
+  nn::AttentionState state = layer.state(1, n, f32);
   for (i64 t = 0; t < n; ++t) {
-    const Tensor y = layer.extend(constant(slice(x, 1, t, t + 1)), cache).value();
+    const Tensor y = layer.next(constant(slice(x, 1, t, t + 1)), state).value();
     CHECK(std::sqrt(sum_of_squares(y - slice(whole, 1, t, t + 1))) < 1e-6);
   }
 }

@@ -40,14 +40,13 @@ TEST_CASE("what an attention does not have is an error, not a wrong answer") {
   const MeanAttention attention;
   Pass pass;
   const Variable x = constant(zeros({1, 2, 4}));
-  KeyValueCache cache;
-  const std::string no_cache = "attention: MeanAttention does not generate: it has no cache of keys and values",
+  AttentionState other = KeyValueCache{};
+  const std::string no_state = "attention: MeanAttention does not generate: it has no state",
                     no_memory = "attention: MeanAttention has no cross-attention to generate with";
   CHECK(small::error_of([&] { attention(x, x, Mask(), pass); }) == "attention: MeanAttention has no cross-attention");
-  CHECK(small::error_of([&] { attention.empty_cache(1, 4, f32); }) == no_cache);
-  CHECK(small::error_of([&] { attention.extend(x, cache); }) == no_cache);
-  CHECK(small::error_of([&] { attention.cache_memory(x); }) == no_memory);
-  CHECK(small::error_of([&] { attention.attend_to_cached(x, cache, Mask()); }) == no_memory);
+  CHECK(small::error_of([&] { attention.state(1, 4, f32); }) == no_state);
+  CHECK(small::error_of([&] { attention.next(x, other); }) == no_state);
+  CHECK(small::error_of([&] { attention.memory_state(x, Mask()); }) == no_memory);
 }
 
 TEST_CASE("a recorder has the weights of each attention's last call, and says which attention recorded none") {

@@ -6,6 +6,7 @@
 #include "core/machine/memory.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
+#include "tests/nn/generate/linear_attention.h"
 #include "tests/nn/generate/step_again.h"
 
 using namespace orrery;
@@ -65,7 +66,7 @@ TEST_CASE("in pieces as all at once: a Transformer's decoder, both norms, both p
         const Tensor logits = in_pieces(target, pieces, [&](const Tensor& tokens) {
           return model.generator(next_positions(model, tokens, state)).value();
         });
-        CHECK(state.length() == 12);
+        CHECK(state.length == 12);
         CHECK(relative(logits, whole) < bound(dtype));
       }
     }
@@ -90,7 +91,7 @@ TEST_CASE("in pieces as all at once: a GPT, tied or not, each GELU, with rotary 
         Pass pass = Pass::inference();
         const Tensor whole = model(ids, pass).value();
         for (const std::vector<i64>& pieces : cuts) {
-          GptState state = gpt_state(model, 3, 20);
+          DecoderState state = decoder_state(model, 3, 20);
           const Tensor logits = in_pieces(ids, pieces, [&](const Tensor& tokens) {
             return model.head(next_positions(model, tokens, state)).value();
           });
@@ -99,6 +100,36 @@ TEST_CASE("in pieces as all at once: a GPT, tied or not, each GELU, with rotary 
       }
     }
   }
+}
+
+TEST_CASE("in pieces as all at once: an attention of one's own, whose state is its sums, in a GPT and a Transformer") {
+  Rng rng(2);
+  Gpt gpt(gpt_of_two_layers(), rng);
+  for (auto& layer : gpt.layers) layer.self_attn = LinearAttention(24, rng);
+  Transformer transformer(small_transformer(), rng);
+  make_linear(transformer, rng);
+  to(gpt, f64);
+  to(transformer, f64);
+  const NoGradient nothing_recorded;
+  Pass pass = Pass::inference();
+  const Tensor source = Tensor::of<i32>({3, 5}, {3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 3, 4, 0, 0});
+  const Tensor ids = randint(1, 13, {3, 12}, rng);
+  const Mask mask = transformer.padding(source);
+  const Variable memory = transformer.encode(source, mask, pass);
+  const auto check_model = [&](const auto& model, const Tensor& whole, const auto& begun) {
+    const auto next = [&](const Tensor& tokens, DecoderState& state) {
+      return next_positions(model, tokens, state).value();
+    };
+    for (const std::vector<i64>& pieces : cuts) {
+      DecoderState state = begun();
+      const auto step = [&](const Tensor& tokens) { return next(tokens, state); };
+      CHECK(relative(in_pieces(ids, pieces, step), whole) < bound(f64));
+    }
+    check_step_again(begun, next);
+  };
+  check_model(gpt, gpt.hidden(ids, pass).value(), [&] { return decoder_state(gpt, 3, 12); });
+  check_model(transformer, transformer.hidden(ids, memory, Mask::causal(), mask, pass).value(),
+              [&] { return decoder_state(transformer, memory, mask, 12); });
 }
 
 TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits and likeliest tokens agree") {
@@ -115,7 +146,7 @@ TEST_CASE("a GPT beyond 512 positions, where attention goes by tiles: logits and
     Pass pass = Pass::inference();
     const Tensor whole = model(ids, pass).value();
     for (const std::vector<i64>& pieces : std::vector<std::vector<i64>>{{T - 3, 1, 1, 1}, {500, 1, 29}}) {
-      GptState state = gpt_state(model, 2, T);
+      DecoderState state = decoder_state(model, 2, T);
       const Tensor logits = in_pieces(
           ids, pieces, [&](const Tensor& tokens) { return model.head(next_positions(model, tokens, state)).value(); });
       CHECK(relative(logits, whole) < bound(dtype));
@@ -147,15 +178,15 @@ TEST_CASE("a state of another model is refused: other layers, another dtype") {
   const NoGradient nothing_recorded;
   const Tensor tokens = randint(0, 17, {2, 1}, rng);
   for (const GptConfig& config : {three, one}) {
-    GptState state = gpt_state(Gpt(config, rng), 2, 4);
+    DecoderState state = decoder_state(Gpt(config, rng), 2, 4);
     CHECK_THROWS_WITH_AS(next_positions(model, tokens, state), doctest::Contains("layers, this one has 2"), Error);
   }
   GptConfig other_heads = gpt_of_two_layers();
   other_heads.layer.num_heads = 4;
-  GptState four = gpt_state(Gpt(other_heads, rng), 2, 4);
+  DecoderState four = decoder_state(Gpt(other_heads, rng), 2, 4);
   CHECK_THROWS_WITH_AS(next_positions(model, tokens, four),
                        doctest::Contains("has 4 heads of 6 and 6, this attention 3 of 8 and 8"), Error);
-  GptState single = gpt_state(model, 2, 4);
+  DecoderState single = decoder_state(model, 2, 4);
   to(model, f64);
   CHECK_THROWS_WITH_AS(next_positions(model, tokens, single), doctest::Contains("dtypes differ (f64 and f32)"), Error);
   TransformerConfig config = small_transformer();
@@ -179,7 +210,7 @@ TEST_CASE("a step that failed, at whichever operation, can be made again") {
     check_step_again(begun, [&](const Tensor& ids, auto& state) { return next_positions(model, ids, state).value(); });
   };
   const NoGradient nothing_recorded;
-  check_model(gpt, [&] { return gpt_state(gpt, 3, 8); });
+  check_model(gpt, [&] { return decoder_state(gpt, 3, 8); });
   check_model(transformer, [&] { return decoder_state(transformer, memory, Mask(), 8); });
 }
 
@@ -188,7 +219,7 @@ TEST_CASE("rows of a batch do not see each other") {
   Gpt model(gpt_of_two_layers(), rng);
   const NoGradient nothing_recorded;
   const Tensor ids = randint(0, 17, {3, 6}, rng);
-  GptState all = gpt_state(model, 3, 6), alone = gpt_state(model, 1, 6);
+  DecoderState all = decoder_state(model, 3, 6), alone = decoder_state(model, 1, 6);
   const Tensor together = next_positions(model, ids, all).value();
   CHECK(relative(next_positions(model, ids.rows(1, 2), alone).value(), together.rows(1, 2)) < 1e-5);
 }
@@ -216,7 +247,7 @@ TEST_CASE("without recording, a forward pass leaves its result and nothing else 
   CHECK(live() == before);
   {
     const NoGradient nothing_recorded;
-    GptState state = gpt_state(gpt, 2, 9);
+    DecoderState state = decoder_state(gpt, 2, 9);
     const i64 with_state = live();
     next_positions(gpt, slice(ids, 1, 0, 5), state);
     for (i64 t = 5; t < 9; ++t) next_positions(gpt, slice(ids, 1, t, t + 1), state);
@@ -229,9 +260,9 @@ TEST_CASE("more positions than the state has room for are an error, and so is re
   Rng rng(5);
   Gpt model(gpt_of_two_layers(), rng);
   const Tensor ids = randint(0, 17, {1, 3}, rng);
-  CHECK_THROWS_WITH_AS(gpt_state(model, 1, 21),
+  CHECK_THROWS_WITH_AS(decoder_state(model, 1, 21),
                        "decoder state: max_len must be from 1 to 20, the model's positions, not 21", Error);
-  GptState state = gpt_state(model, 1, 4);
+  DecoderState state = decoder_state(model, 1, 4);
   CHECK_THROWS_WITH_AS(next_positions(model, ids, state), doctest::Contains("nothing may be recorded"), Error);
   const NoGradient nothing_recorded;
   next_positions(model, ids, state);
@@ -240,8 +271,6 @@ TEST_CASE("more positions than the state has room for are an error, and so is re
   Pass pass = Pass::inference();
   const Variable memory = transformer.encode(randint(1, 11, {1, 3}, rng), Mask(), pass);
   CHECK_THROWS_AS(decoder_state(transformer, memory, Mask(), 0), Error);
-  CHECK_THROWS_WITH_AS(decoder_state(transformer, memory, Mask(), 8, 0), "decoder state: beam must be 1 or more, not 0",
-                       Error);
 }
 
 TEST_CASE("the caches of a Transformer's decoder begin small, grow when they are full, and end at the longest target") {
@@ -254,13 +283,14 @@ TEST_CASE("the caches of a Transformer's decoder begin small, grow when they are
   const Variable memory = model.encode(randint(1, 11, {2, 3}, rng), Mask(), pass);
   const auto capacities = [&](i64 max_len) {
     DecoderState state = decoder_state(model, memory, Mask(), max_len);
-    std::vector<i64> found{state.self_attn[0].capacity()};
-    while (state.length() < max_len) {
+    const auto capacity = [&] { return state.self_attn[1].as<KeyValueCache>().capacity(); };
+    std::vector<i64> found{capacity()};
+    while (state.length < max_len) {
       next_positions(model, full({2, 1}, 4, Dtype::i32), state);
-      if (state.self_attn[1].capacity() != found.back()) found.push_back(state.self_attn[1].capacity());
+      if (capacity() != found.back()) found.push_back(capacity());
     }
     return found;
   };
-  CHECK(capacities(100) == std::vector<i64>{32, 64, 100});
+  CHECK(capacities(100) == std::vector<i64>{25, 50, 100});
   CHECK(capacities(9) == std::vector<i64>{9});
 }

@@ -228,11 +228,11 @@ Tensor next_logits(const ConvolutionalTranslator& model, const Tensor& tokens, C
 
 void choose_rows(ConvolutionalState& state, std::span<const i64> chosen) {
   choose_source_rows(state.source, chosen);
-  for (Tensor& inputs : state.inputs) inputs = gathered(inputs, chosen);
+  for (Tensor& inputs : state.inputs) inputs = nn::chosen_rows(inputs, chosen);
 }
 
 std::unique_ptr<nn::StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,
-                                                      i64 max_len, i64) {
+                                                      i64 max_len) {
   check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, convolutional_state(model, source));

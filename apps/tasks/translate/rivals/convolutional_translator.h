@@ -155,6 +155,6 @@ void choose_rows(ConvolutionalState& state, std::span<const i64> chosen);
 
 // As for the recurrent model.
 std::unique_ptr<nn::StepwiseDecoder> stepwise_decoder(const ConvolutionalTranslator& model, const Tensor& source,
-                                                      i64 max_len, i64 beam);
+                                                      i64 max_len);
 
 }  // namespace orrery::translate

@@ -132,11 +132,11 @@ Tensor next_logits(const RecurrentTranslator& model, const Tensor& tokens, Recur
 
 void choose_rows(RecurrentState& state, std::span<const i64> chosen) {
   choose_source_rows(state.source, chosen);
-  state.state = gathered(state.state, chosen);
+  state.state = nn::chosen_rows(state.state, chosen);
 }
 
 std::unique_ptr<nn::StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source,
-                                                      i64 max_len, i64) {
+                                                      i64 max_len) {
   check_max_len(model.config.max_len, max_len);
   const NoGradient nothing_recorded;
   return decoder_of(model, recurrent_state(model, source));

@@ -140,8 +140,8 @@ Tensor next_logits(const RecurrentTranslator& model, const Tensor& tokens, Recur
 void choose_rows(RecurrentState& state, std::span<const i64> chosen);
 
 /// Its decoder for beam search, after reading `source`, as for a Transformer (nn/generate/beam_search.h). It refers to
-/// `model` and has room for any number of hypotheses. Error: max_len beyond the model's.
+/// `model`. Error: max_len beyond the model's.
 std::unique_ptr<nn::StepwiseDecoder> stepwise_decoder(const RecurrentTranslator& model, const Tensor& source,
-                                                      i64 max_len, i64 beam);
+                                                      i64 max_len);
 
 }  // namespace orrery::translate

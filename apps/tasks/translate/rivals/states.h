@@ -12,6 +12,7 @@
 
 #include "core/mask.h"
 #include "core/tensor_ops.h"
+#include "nn/attention/attention_interface.h"
 #include "nn/generate/beam_search.h"
 
 namespace orrery::translate {
@@ -29,16 +30,6 @@ struct SourceRows {
 
 inline constexpr std::string_view translator_state = "translator state";
 
-/// The chosen rows of x along axis 0, one after another.
-inline Tensor gathered(const Tensor& x, std::span<const i64> chosen) {
-  Tensor rows = Tensor::empty(x.shape().with(0, static_cast<i64>(chosen.size())), x.dtype());
-  for (size_t i = 0; i < chosen.size(); ++i) {
-    Tensor to = rows.rows(static_cast<i64>(i), static_cast<i64>(i) + 1);
-    copy_into(to, x.rows(chosen[i], chosen[i] + 1));
-  }
-  return rows;
-}
-
 /// Keeps the rows that `chosen` names, in its order.
 inline void choose_source_rows(SourceRows& source, std::span<const i64> chosen) {
   const i64 rows = static_cast<i64>(source.source_of.size());
@@ -48,9 +39,9 @@ inline void choose_source_rows(SourceRows& source, std::span<const i64> chosen) 
     source_of.push_back(source.source_of[static_cast<size_t>(row)]);
   }
   if (source_of == source.source_of) return;  // each sequence translates what it did
-  source.keys = gathered(source.keys, chosen);
-  source.values = gathered(source.values, chosen);
-  if (source.lengths.defined()) source.lengths = gathered(source.lengths, chosen);
+  source.keys = nn::chosen_rows(source.keys, chosen);
+  source.values = nn::chosen_rows(source.values, chosen);
+  if (source.lengths.defined()) source.lengths = nn::chosen_rows(source.lengths, chosen);
   source.source_of = std::move(source_of);
 }
 

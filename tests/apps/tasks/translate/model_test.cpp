@@ -179,8 +179,8 @@ TEST_CASE("no model writes more tokens than it was trained for") {
     const TranslationModel& model = training.task.model();
     CHECK(model.most_tokens() == training.task.recipe().most_tokens + 1);
     const Tensor source = source_tensor({training.data.training.source[0]});
-    CHECK_NOTHROW(model.decoder(source, model.most_tokens(), 2));
-    CHECK_THROWS_AS(model.decoder(source, model.most_tokens() + 1, 2), Error);
+    CHECK_NOTHROW(model.decoder(source, model.most_tokens()));
+    CHECK_THROWS_AS(model.decoder(source, model.most_tokens() + 1), Error);
   }
 }
 

@@ -59,9 +59,9 @@ struct Models {
 
   Decoders decoders(const Tensor& of_source) const {
     Decoders all;
-    all.push_back(stepwise_decoder(transformer, of_source, 12, 2));
-    all.push_back(stepwise_decoder(recurrent, of_source, 12, 2));
-    all.push_back(stepwise_decoder(convolutional, of_source, 12, 2));
+    all.push_back(stepwise_decoder(transformer, of_source, 12));
+    all.push_back(stepwise_decoder(recurrent, of_source, 12));
+    all.push_back(stepwise_decoder(convolutional, of_source, 12));
     return all;
   }
 
@@ -140,9 +140,9 @@ TEST_CASE("an ensemble of one model finds what the model finds") {
   const Models models;
   const std::vector<i64> limits{9, 9, 9};
   const BeamOptions options{.beam = 2, .max_len = 9};
-  const auto alone = beam_search(*stepwise_decoder(models.transformer, three_sources, 12, 2), limits, options);
+  const auto alone = beam_search(*stepwise_decoder(models.transformer, three_sources, 12), limits, options);
   Decoders one;
-  one.push_back(stepwise_decoder(models.transformer, three_sources, 12, 2));
+  one.push_back(stepwise_decoder(models.transformer, three_sources, 12));
   const auto together = beam_search(*ensemble_of(std::move(one)), limits, options);
   for (size_t i = 0; i < alone.size(); ++i) {
     CHECK(together[i].tokens == alone[i].tokens);

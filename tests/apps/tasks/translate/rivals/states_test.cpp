@@ -138,7 +138,7 @@ TEST_CASE("a beam of 1 writes what the whole model finds likeliest, row by row, 
   const auto check_greedy = [](const auto& model) {
     constexpr i32 bos = 1, eos = 2;
     const i64 limit = 9;
-    const auto decoder = stepwise_decoder(model, source, limit, 1);
+    const auto decoder = stepwise_decoder(model, source, limit);
     const auto found =
         beam_search(*decoder, std::vector<i64>{limit, limit, limit}, {.beam = 1, .bos = bos, .eos = eos});
     const NoGradient nothing_recorded;
@@ -165,7 +165,7 @@ TEST_CASE("beam search with either: probabilities are those of the whole model")
     const NoGradient nothing_recorded;
     const i64 limit = 9;
     for (const i64 beam : {1, 4}) {
-      const auto decoder = stepwise_decoder(model, source, limit, beam);
+      const auto decoder = stepwise_decoder(model, source, limit);
       const auto found = beam_search(*decoder, std::vector<i64>{limit, 4, limit}, {.beam = beam});
       REQUIRE(found.size() == 3);
       for (i64 row = 0; row < 3; ++row) {
@@ -187,11 +187,11 @@ TEST_CASE("beam search with either: probabilities are those of the whole model")
   };
   check_beams(recurrent_model());
   check_beams(convolutional_model());
-  CHECK_THROWS_WITH_AS(stepwise_decoder(convolutional_model(), source, 13, 2),
+  CHECK_THROWS_WITH_AS(stepwise_decoder(convolutional_model(), source, 13),
                        "translator state: max_len must be from 1 to 12, the model's own, not 13", Error);
-  CHECK_THROWS_WITH_AS(stepwise_decoder(recurrent_model(), source, 257, 2),
+  CHECK_THROWS_WITH_AS(stepwise_decoder(recurrent_model(), source, 257),
                        "translator state: max_len must be from 1 to 256, the model's own, not 257", Error);
-  CHECK_THROWS_AS(stepwise_decoder(recurrent_model(), source, 0, 2), Error);
+  CHECK_THROWS_AS(stepwise_decoder(recurrent_model(), source, 0), Error);
 }
 
 TEST_CASE("a step that failed can be made again") {
