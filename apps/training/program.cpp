@@ -26,16 +26,15 @@ SavedParts saved_parts_of(const TrainingProgram& program, nn::Module& module) {
 // Ends the training in time, and keeps what that changes about it in its files.
 std::function<void(const StepResult&)> ending_in_time(TrainingProgram& program, Trainer& trainer, nn::Module& module,
                                                       SavedParts& parts) {
-  // Not built at every change: if memory ran out, its destructor would end the program (ObjectText says why).
-  const auto options = std::make_shared<Json>(parse_json_object(program.options, program.program()));
-  return [&, options](const StepResult& step) {
+  return [&](const StepResult& step) {
     program.after_step(step);
     const i64 planned = trainer.recipe().steps;
     const bool settled = program.deadline->settles(trainer);
     if (!settled && trainer.recipe().steps == planned) return;
-    (*options)["steps"] = trainer.recipe().steps;
-    (*options)["cooldown"] = trainer.recipe().cooldown;
-    program.options = json_text(*options, 2);
+    Json options = parse_json_object(program.options, program.program());
+    options["steps"] = trainer.recipe().steps;
+    options["cooldown"] = trainer.recipe().cooldown;
+    program.options = json_text(options, 2);
     parts = saved_parts_of(program, module);
   };
 }

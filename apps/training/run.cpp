@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iomanip>
@@ -50,15 +49,10 @@ std::string options_in(const SavedParts& parts) {
 // The step from which FILE.resume goes on; 0 without such a file. If a later state could not be saved, it is earlier
 // than the training's.
 i64 step_kept_in(const TrainingFiles& files) {
-  i64 step = 0;
   try {
     const std::string standing = read_safetensors_metadata(files.resume()).at("standing");
-    constexpr std::string_view field = R"("steps_done":)";  // no Json is built: memory may have run out (ObjectText)
-    const size_t at = standing.find(field);
-    if (at != standing.npos)
-      std::from_chars(standing.data() + at + field.size(), standing.data() + standing.size(), step);
+    return parse_json_object(standing, "training standing").at("steps_done").get<i64>();
   } catch (const std::exception&) { return 0; }
-  return step;
 }
 
 // A failure beside the one that ends the program.

@@ -45,7 +45,9 @@ bool holds_something_else(const AppendedFile& file) {
 }
 
 // The options of a training, for a line.
-std::string on_one_line(const std::string& options) { return json_on_one_line(options, "options of the training"); }
+std::string on_one_line(const std::string& options) {
+  return json_text(parse_json_object(options, "options of the training"));
+}
 
 double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
 

@@ -61,18 +61,6 @@ std::string json_in_ascii(const Json& json, int indent) {
   return json.dump(indent, ' ', true, Json::error_handler_t::replace);
 }
 
-std::string json_on_one_line(const std::string& json, std::string_view operation) {
-  check(json.find('\0') == json.npos && Json::accept(json), operation, "is not JSON");  // it stops at a zero byte
-  std::string line;
-  for (size_t at = 0; at < json.size();) {
-    if (json[at] == '\n' || json[at] == '\r')
-      at = std::min(json.find_first_not_of(" \t\r\n", at), json.size());
-    else
-      line += json[at++];
-  }
-  return line;
-}
-
 void ObjectText::begin_field(std::string_view name) {
   if (text_.size() > 1) text_ += ',';
   write(name);
@@ -83,13 +71,7 @@ ObjectText& ObjectText::add_json(std::string_view name, std::string_view json) {
   text_ += json;
   return *this;
 }
-// A Json without fields owns nothing, or one string, and its destructor does not allocate.
-void ObjectText::write(bool value) { text_ += value ? "true" : "false"; }
-void ObjectText::write(i64 value) { text_ += Json(value).dump(); }
-void ObjectText::write(u64 value) { text_ += Json(value).dump(); }
-void ObjectText::write(double value) { text_ += Json(value).dump(); }
-void ObjectText::write(std::nullptr_t) { text_ += "null"; }
-void ObjectText::write(std::string_view value) { text_ += Json(value).dump(); }
+void ObjectText::write(const Json& value) { text_ += value.dump(); }
 
 std::ostream& operator<<(std::ostream& out, const Shown& shown) {
   constexpr size_t most = 60;

@@ -12,7 +12,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "core/dtype.h"
@@ -42,12 +41,8 @@ std::string json_text(const Json& json, int indent = -1);
 /// The same in ASCII alone, for a terminal, which other characters could control.
 std::string json_in_ascii(const Json& json, int indent = -1);
 
-/// JSON without the line breaks that it may have between its parts, and without the blanks that follow them. Error of
-/// `operation`: it is not JSON. No Json is built from it, so it may be called where ObjectText is used.
-std::string json_on_one_line(const std::string& json, std::string_view operation);
-
-/// An object that is written field by field: what a training saves. When memory runs out this throws, and the training
-/// can say so. A Json with fields could not be used: its destructor allocates, and would end the program.
+/// An object that is written field by field: when memory runs out in a save, this throws, and the training is as before.
+/// (A Json with fields allocates when it is destroyed, and would end the program.) Include <nlohmann/json.hpp>, too.
 class ObjectText {
  public:
   /// Numbers, true or false, text, null, and lists of them. Errors: json::exception of text that is not UTF-8.
@@ -63,30 +58,13 @@ class ObjectText {
 
  private:
   void begin_field(std::string_view name);
-  void write(bool value);
-  void write(i64 value);
-  void write(u64 value);
-  void write(double value);
-  void write(std::nullptr_t);
-  void write(std::string_view value);
-  void write(const std::string& value) { write(std::string_view(value)); }
-  void write(const char* value) { write(std::string_view(value)); }
-  template <class T>
-  requires std::is_arithmetic_v<T>
-  void write(T value) {
-    if constexpr (std::is_floating_point_v<T>)
-      write(static_cast<double>(value));
-    else if constexpr (std::is_signed_v<T>)
-      write(static_cast<i64>(value));
-    else
-      write(static_cast<u64>(value));
-  }
+  void write(const Json& value);  // without fields or elements
   template <class T>
   void write(const std::optional<T>& value) {
     if (value)
       write(*value);
     else
-      write(nullptr);
+      text_ += "null";
   }
   template <class T>
   void write(const std::vector<T>& values) {

@@ -1,25 +1,20 @@
-// Chapter 8. Trains, saves and reads while each allocation fails in turn: a program for scarce_memory_test.cpp.
+// Chapter 8. Trains and saves while each allocation fails in turn: a program for scarce_memory_test.cpp.
 //
-//   scarce_memory toy|lm|translate   every allocation of a step, an evaluation, a save, the end, a read and a log
-//                                    fails: first alone, then together with all that follow it ("for good"). At the
-//                                    end of a training that takes another's place, it is every 17th
+//   scarce_memory toy|lm|translate   every allocation of a step, a save and an evaluation fails: first alone, then
+//                                    together with all that follow it ("for good")
 //   scarce_memory peak FILE...       how much memory reading each file takes
 // It prints a line for each. Its exit code is 1 if a failure changed what it must not change, or if memory leaked.
 #include <filesystem>
 #include <functional>
 #include <iostream>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "apps/data/text_file.h"
 #include "apps/tasks/lm/training.h"
 #include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/tasks/translate/saved.h"
 #include "apps/training/training_files.h"
-#include "apps/training/training_log.h"
 #include "autograd/check/scheduling.h"
-#include "core/files/json.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "tests/apps/tasks/translate/small_translation.h"
@@ -146,11 +141,6 @@ void fail_evaluations(const std::string& name, Training& t, bool for_good, i64 s
   report(name + " evaluation", for_good, failures, stride);
 }
 
-bool same(const TensorMap& a, const TensorMap& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.first == y.first && same_bits(x.second, y.second); });
-}
-
 // A save that fails leaves either the old file or the new one, and nothing beside it; and the training as it was.
 void fail_saves(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
   const std::string path = folder + "/m", reference = folder + "/reference";
@@ -186,140 +176,6 @@ void fail_saves(const std::string& name, Training& t, const std::string& folder,
   report(name + " save", for_good, failures, stride);
 }
 
-// The whole end of a training without evaluations, over an unfinished one. A failure leaves the old model with the old
-// or the new state, or the new model with the new state or none.
-void fail_ends_over_another(const std::string& name, Training& t, const std::string& folder, bool for_good,
-                            i64 stride) {
-  const std::string path = folder + "/another", reference = folder + "/reference";
-  const SavedParts parts{.save_model = t.save, .origin = {{"kind", name}}};
-  std::string old_model, old_state, resume;
-  {
-    TrainingFiles files("scarce", path);
-    files.begin(true);
-    expect(files.keep(*t.trainer, parts), "the save of the older training failed: " + files.problem());
-    old_model = contents(path);
-    resume = files.resume();
-    old_state = contents(resume);
-  }
-  t.trainer->step();
-  TrainingFiles reference_files("scarce", reference);
-  expect(reference_files.keep(*t.trainer, parts), "the reference could not be saved");
-  t.save(reference);  // the end saves the parameters as they are
-  const std::string new_model = contents(reference), new_state = contents(reference_files.resume());
-  expect(old_model != new_model && old_state != new_state, "a step changed nothing");
-  const std::string before = t.trainer->hash();
-  constexpr i64 one_in = 17;  // most of these allocations are those of a save
-  const i64 failures = scarce::fail_each(
-      for_good, one_in * stride,
-      [&] {
-        bool ended = false;
-        const bool thrown = throws([&] {
-          TrainingFiles files("scarce", path);
-          files.begin(true);
-          files.take_place(*t.trainer, parts);
-          ended = files.end(parts, true);
-          files.check_kept();
-        });
-        return thrown || !ended;
-      },
-      [&](bool failed) {
-        const std::string model = contents(path), state = std::filesystem::exists(resume) ? contents(resume) : "";
-        expect(model == old_model || model == new_model, name + ": a failure left a model that is neither");
-        expect(state == old_state || state == new_state || state == "", name + ": a failure left a state of neither");
-        expect((model == old_model || state != old_state) && (model == new_model || state != ""),
-               name + ": a failure left the model of one training beside the state of the other, or without any");
-        expect(failed || (model == new_model && state == ""), name + ": an end failed in silence");
-        expect(!std::filesystem::exists(path + ".tmp") && !std::filesystem::exists(resume + ".tmp"),
-               name + ": an end that failed left a temporary file");
-        expect(t.trainer->hash() == before, name + ": an end that failed moved something");
-        set_contents(path, old_model);
-        set_contents(resume, old_state);
-      });
-  report(name + " end over another training", for_good, failures, stride);
-}
-
-// An end that fails leaves the old model with its state, or the new one; and the next end succeeds.
-void fail_ends(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
-  const std::string path = folder + "/end", reference = folder + "/reference";
-  TrainingFiles files("scarce", path);
-  const SavedParts parts{.save_model = t.save, .origin = {{"kind", name}}};
-  files.begin(true);
-  expect(files.keep(*t.trainer, parts), "the save before the end failed: " + files.problem());
-  const std::string old_model = contents(path), old_state = contents(files.resume());
-  t.trainer->step();
-  t.save(reference);
-  const std::string new_model = contents(reference);
-  expect(old_model != new_model, "the end saves no other model");
-  const i64 failures = scarce::fail_each(
-      for_good, stride,
-      [&] {
-        bool ended = true;
-        const bool thrown = throws([&] {
-          ended = files.end(parts, true);
-          files.check_kept();
-        });
-        return thrown || !ended;
-      },
-      [&](bool failed) {
-        const std::string model = contents(path);
-        const bool has_state = std::filesystem::exists(files.resume());
-        expect(model == old_model || model == new_model, name + ": an end that failed left a model that is neither");
-        expect(model == new_model || has_state, name + ": an end that failed took the state of the old model");
-        expect(!has_state || contents(files.resume()) == old_state, name + ": an end wrote a state");
-        expect(failed || (model == new_model && !has_state), name + ": an end failed in silence");
-        expect(!std::filesystem::exists(path + ".tmp"), name + ": an end that failed left a temporary file");
-        set_contents(path, old_model);
-        set_contents(files.resume(), old_state);
-      });
-  expect(contents(path) == new_model && !std::filesystem::exists(files.resume()), name + ": the last end is another");
-  report(name + " end", for_good, failures, stride);
-}
-
-// A log that lacks memory ends with an exception, or is whole; in any case its lines are JSON, but for the last one.
-void fail_logs(const std::string& name, Training& t, const std::string& folder, bool for_good, i64 stride) {
-  const std::string path = folder + "/log";
-  const StepResult step = t.trainer->step();
-  constexpr i64 lines_of_all = 6;
-  const i64 failures = scarce::fail_each(
-      for_good, stride,
-      [&] {
-        return throws([&] {
-          TrainingLog log(path, TrainingLog::Earlier::replaced);
-          log.start(*t.trainer, R"({"batch":3})");
-          log.begin_step();
-          log.step(1, step);
-          log.plan(*t.trainer, R"({"batch":4})");
-          log.evaluation(1, {{"validation loss", 0.5}}, true);
-          log.sample(1, "caf\xe9");  // not UTF-8
-          log.score(1, "exact match", 0.5);
-          log.end();
-        });
-      },
-      [&](bool thrown) {
-        const std::string text = std::filesystem::exists(path) ? contents(path) : "";
-        i64 lines = 0;
-        for (const std::string_view line : lines_in(text)) {
-          if (!line.ends_with('\n')) continue;
-          expect(Json::accept(line), name + ": a log that failed has a line that is not JSON");
-          ++lines;
-        }
-        expect(thrown || lines == lines_of_all, name + ": a log failed in silence");
-      });
-  report(name + " log", for_good, failures, stride);
-}
-
-// Reading a file with too little memory is an error, or gives the right tensors all the same.
-void fail_reads(const std::string& name, const std::string& path, bool for_good, i64 stride) {
-  const TensorMap right = read_safetensors(path).tensors;
-  TensorMap read;
-  const i64 failures = scarce::fail_each(
-      for_good, stride, [&] { return throws([&] { read = read_safetensors(path).tensors; }); },
-      [&](bool thrown) {
-        expect(thrown || same(read, right), name + ": a file was read without memory, and wrongly");
-      });
-  report(name + " read", for_good, failures, stride);
-}
-
 // Everything, in a training that must end with the bits of one that was never short of memory.
 void run(const std::string& name, const std::function<Training()>& make, i64 stride) {
   const TemporaryFolder files;
@@ -328,10 +184,6 @@ void run(const std::string& name, const std::function<Training()>& make, i64 str
   for (int i = 0; i < 2; ++i) t.trainer->step();
   for (const bool for_good : {false, true}) fail_steps(name, t, for_good, stride);
   for (const bool for_good : {false, true}) fail_saves(name, t, folder, for_good, stride);
-  for (const bool for_good : {false, true}) fail_ends(name, t, folder, for_good, stride);
-  for (const bool for_good : {false, true}) fail_ends_over_another(name, t, folder, for_good, stride);
-  for (const bool for_good : {false, true}) fail_reads(name, folder + "/m", for_good, stride);
-  for (const bool for_good : {false, true}) fail_logs(name, t, folder, for_good, stride);
   const i64 evaluated = t.trainer->steps_done();
   for (const bool for_good : {false, true}) fail_evaluations(name, t, for_good, stride);
   for (int i = 0; i < 2; ++i) t.trainer->step();

@@ -54,14 +54,6 @@ TEST_CASE("JSON nests as deeply as the limit, and no further, however deep it go
   CHECK(problem(repeated(R"({"a":)", 200'000)) == refused);
 }
 
-TEST_CASE("JSON on one line is the same JSON, and what is not JSON is an error") {
-  const std::string on_one_line = json_on_one_line("{\"a\":\r\n [1,\n2], \"b\": \"x\\ny\"}\n", "test");
-  CHECK(on_one_line == R"({"a":[1,2], "b": "x\ny"})");
-  using namespace std::string_literals;
-  for (const std::string& wrong : {""s, "{"s, "{\"a\":1}\n{\"b\":2}"s, "\"a\nb\""s, "{}\0x"s})
-    CHECK(error_of([&] { json_on_one_line(wrong, "test"); }) == "test: is not JSON");
-}
-
 TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
   CHECK(problem("{" + std::string(most_json_bytes - 2, ' ') + "}") == "");
   CHECK(problem("{" + std::string(most_json_bytes - 1, ' ') + "}") ==
