@@ -7,13 +7,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <new>
-#include <string_view>
 
 #include "apps/program/help.h"
 #include "apps/program/nearest.h"
@@ -63,6 +60,9 @@ std::string chosen_prefix(const CLI::App& program) {
   return &command == &program ? "" : full_name(command).substr(program.get_name().size() + 1) + ": ";
 }
 
+// Where the options and arguments of the chosen command are explained.
+std::string see(const CLI::App& program) { return "; see " + full_name(chosen(program)) + " --help"; }
+
 // " (--steps?)", or "" if no option of the command has a name like it.
 std::string meant(const std::string& argument, const CLI::App& command) {
   std::vector<std::string> names;
@@ -79,51 +79,9 @@ std::string unexpected(const CLI::App& program) {
   const CLI::App& command = chosen(program);
   const std::string of = chosen_prefix(program);
   const std::string names = names_of(command);
-  const std::string see = "; see " + full_name(command) + " --help";
-  if (argument.starts_with("-")) return of + "no option '" + argument + "'" + meant(argument, command) + see;
-  if (names.empty()) return of + "unexpected argument '" + argument + "'" + see;
+  if (argument.starts_with("-")) return of + "no option '" + argument + "'" + meant(argument, command) + see(program);
+  if (names.empty()) return of + "unexpected argument '" + argument + "'" + see(program);
   return of + "no sub-command '" + argument + "'; there are: " + names;
-}
-
-// What a message says of an option: its description up to the first semicolon; --help says the rest. "The model;
-// given several times, ..." becomes "the model".
-std::string in_short(std::string description) {
-  description.resize(std::min(description.size(), description.find("; ")));
-  if (!description.empty())
-    description[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(description[0])));
-  return description;
-}
-
-// CLI11 says that something "is required"; we also say of which command, and what it is.
-std::string missing(const CLI::App& program, const CLI::RequiredError& error) {
-  std::string message = chosen_prefix(program) + error.what();
-  for (const CLI::Option* option : chosen(program).get_options())
-    if (option->get_required() && option->count() == 0) return message + ": " + in_short(option->get_description());
-  return message;
-}
-
-// What CLI11 says of options without their value, with one too many, or given twice: in our form, the option and what
-// is wrong. Anything else stays as it is. Not by std::regex, which overflows the stack on a long value.
-std::string in_our_words(const std::string& message) {
-  constexpr std::string_view twice = ": At Most 1 required but received ", no_value = ": 1 required ", end = " missing",
-                             valued_flag = " was given a disallowed flag override";
-  if (const size_t at = message.find(twice); at != message.npos)
-    return message.substr(0, at) + ": may be given only once";
-  if (const size_t at = message.find(no_value); at != message.npos && message.ends_with(end)) {
-    const size_t kind = at + no_value.size();
-    return message.substr(0, at) + ": needs a value, " + message.substr(kind, message.size() - end.size() - kind);
-  }
-  if (message.ends_with(valued_flag))
-    return "--" + message.substr(0, message.size() - valued_flag.size()) + ": takes no value";
-  return message;
-}
-
-// CLI11 says that one option "excludes" another.
-std::string not_together(const std::string& message) {
-  constexpr std::string_view excludes = " excludes ";
-  const size_t at = message.find(excludes);
-  if (at == message.npos) return message;
-  return message.substr(0, at) + ": cannot be given together with " + message.substr(at + excludes.size());
 }
 
 // A full disk loses results, so it is a failure. A reader that has closed the pipe (orrery ... | head) is not, unless
@@ -142,15 +100,11 @@ int parse_and_run(CLI::App& program, int argc, char** argv, const int& exit_code
     return wrong_usage;
   } catch (const CLI::ExtrasError&) {
     return complain(unexpected(program), wrong_usage);
-  } catch (const CLI::RequiredError& error) {
-    return complain(missing(program, error), wrong_usage);
-  } catch (const CLI::ArgumentMismatch& error) {
-    return complain(in_our_words(error.what()), wrong_usage);
-  } catch (const CLI::ExcludesError& error) {
-    return complain(not_together(error.what()), wrong_usage);
+  } catch (const CLI::ValidationError& error) {
+    return complain(error.what(), wrong_usage);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
-    return complain(error.what(), wrong_usage);
+    return complain(error.what() + see(program), wrong_usage);
   } catch (const std::bad_alloc&) { return complain("out of memory", failed); } catch (const std::exception& error) {
     return complain(error.what(), failed);
   } catch (...) { return complain("an unknown error", failed); }
