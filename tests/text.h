@@ -39,7 +39,7 @@ inline size_t fence_in(const std::string& line) {
 }
 
 inline Text parse_text(const Words& lines) {
-  static const std::regex link(R"(\]\(([A-Za-z_0-9./]+\.(?:cpp|h))\))");
+  static const std::regex link(R"(\]\(([A-Za-z_0-9./]+\.(?:cpp|h|diff))\))");
   static const std::regex command("(?:^|`)(apps/run [^`]*\\.cpp)");
   Text text;
   std::string linked, run;

@@ -8,38 +8,38 @@
 
 namespace orrery {
 const std::vector<NumberedBug>& numbered_bugs() {
-  static const std::string operations = "apps/check/zoo/wrong_operations.cpp",
-                           f32_only = "apps/check/zoo/wrong_operations_f32.cpp", list = "apps/check/zoo/bug_zoo.cpp",
+  static const std::string operations = "apps/check/zoo/wrong_operations.h", list = "apps/check/zoo/bug_zoo.cpp",
                            checked = "apps/check/zoo/bug_zoo_checks.cpp", masks = "nn/check/leakcheck_models.cpp";
+  const auto copy = [](int number) { return NumberedBug::copies + std::to_string(number) + ".cpp"; };
   static const std::vector<NumberedBug> all{
-      {"dropout-not-rescaled", 5, "easy", false, operations, "dx.add(0, dropped(dy, p, draw) * (1 - p));"},
-      {"mask-after-softmax", 6, "medium", true, operations, "softmax(scores) * allowed_by(mask, scores);"},
-      {"gelu-derivative-of-other-form", 3, "medium", false, operations, "const T t = std::tanh("},
-      {"bias-gradient-over-wrong-axis", 5, "medium", true, operations, "dx.add(2, sum(dy, {0, 2}));"},
-      {"target-not-shifted", 7, "easy", false, checked, "return slice(target, 1, 1);"},
-      {"embedding-gradient-overwritten", 5, "medium", true, operations, "copy_into(row, rows.rows(i, i + 1));"},
-      {"layer-norm-without-mean-term", 4, "medium", true, operations, "dx.add(0, (g - normal.get() * inner)"},
-      {"output-kept-as-tensor", 2, "medium", true, checked, "Tensor y;"},
-      {"attention-scale-forward-only", 6, "easy", true, operations, "dx.add(0, matmul(dy, K.get()));"},
-      {"wrong-in-every-50th-call", 3, "hard", false, checked, "++*calls % wrong == 0"},
-      {"broadcast-gradient-not-summed", 1, "easy", true, operations, "dx.add(1, dy.rows(0, 1)"},
-      {"causal-mask-one-too-wide", 6, "easy", true, masks, "i % T <= i / T + 1"},
-      {"bias-gradient-negated-in-f32", 5, "hard", true, f32_only, "(dy.dtype() == f32 ? -1.0 : 1.0)"},
-      {"shared-weight-counted-once", 2, "medium", false, list, "return matmul(x[0], detach(x[0]));"},
-      {"attention-without-scale", 6, "medium", true, operations, "masked_softmax(matmul(Q, K, Trans::b), mask);"},
-      {"tanh-derivative-at-input", 3, "easy", true, operations, "return 1 - x * x;"},
-      {"max-gradient-to-all-ties", 4, "hard", true, operations, "dx.add(0, is_max * dy"},
-      {"dropout-with-fresh-mask", 5, "medium", true, operations, "++draw.index;"},
-      {"masked-scores-set-to-zero", 6, "medium", true, operations, "softmax(scores * allowed_by(mask, scores));"},
-      {"cross-entropy-divided-by-all-targets", 4, "medium", true, operations, "static_cast<double>(targets.count())"},
-      {"relu-derivative-at-zero", 3, "hard", false, operations, "return x >= 0 ? T{1} : T{0};"},
-      {"softmax-without-inner-product", 4, "easy", false, operations, "dx.add(0, y.get() * dy);"},
-      {"padding-mask-one-too-long", 6, "medium", false, masks, "std::min(n + 1, longest)"},
-      {"layer-norm-with-constant-deviation", 4, "medium", false, operations, "dx.add(0, (g - mean(g, {-1}, true))"},
-      {"matmul-without-transposes", 4, "easy", false, operations, "dx.add(1, matmul(a.get(), dy));"},
-      {"tanh-saturated-early-in-f32", 3, "hard", false, f32_only, "sizeof v == sizeof(float)"},
-      {"adam-counts-numbers", 5, "medium", true, checked, "rate * move(i, g[i], ++t)"},
-      {"softmax-over-its-output", 4, "hard", false, operations, "copy_into(g, saved * dy);"},
+      {"dropout-not-rescaled", 5, "easy", operations, "dx.add(0, dropped(dy) * (1 - p));"},
+      {"mask-after-softmax", 6, "medium", copy(2), "softmax(scores) * allowed_by(mask, scores);"},
+      {"gelu-derivative-of-other-form", 3, "medium", operations, "const T t = std::tanh("},
+      {"bias-gradient-over-wrong-axis", 5, "medium", copy(4), "dx.add(2, sum(dy, {0, 2}));"},
+      {"target-not-shifted", 7, "easy", checked, "return slice(target, 1, 1);"},
+      {"embedding-gradient-overwritten", 5, "medium", copy(6), "copy_into(row, rows.rows(i, i + 1));"},
+      {"layer-norm-without-mean-term", 4, "medium", copy(7), "dx.add(0, (g - normal.get() * inner)"},
+      {"output-kept-as-tensor", 2, "medium", copy(8), "Tensor y;"},
+      {"attention-scale-forward-only", 6, "easy", copy(9), "dx.add(0, matmul(dy, K.get()));"},
+      {"wrong-in-every-50th-call", 3, "hard", checked, "++*calls % wrong == 0"},
+      {"broadcast-gradient-not-summed", 1, "easy", copy(11), "dx.add(1, dy.rows(0, 1)"},
+      {"causal-mask-one-too-wide", 6, "easy", copy(12), "i % T <= i / T + 1"},
+      {"bias-gradient-negated-in-f32", 5, "hard", copy(13), "(dy.dtype() == f32 ? -1.0 : 1.0)"},
+      {"shared-weight-counted-once", 2, "medium", list, "return matmul(x[0], detach(x[0]));"},
+      {"attention-without-scale", 6, "medium", copy(15), "masked_softmax(matmul(Q, K, Trans::b), mask);"},
+      {"tanh-derivative-at-input", 3, "easy", copy(16), "return 1 - x * x;"},
+      {"max-gradient-to-all-ties", 4, "hard", copy(17), "dx.add(0, is_max * dy"},
+      {"dropout-with-fresh-mask", 5, "medium", copy(18), "++draw.index;"},
+      {"masked-scores-set-to-zero", 6, "medium", copy(19), "softmax(scores * allowed_by(mask, scores));"},
+      {"cross-entropy-divided-by-all-targets", 4, "medium", copy(20), "static_cast<double>(targets.count())"},
+      {"relu-derivative-at-zero", 3, "hard", operations, "return x >= 0 ? T{1} : T{0};"},
+      {"softmax-without-inner-product", 4, "easy", operations, "dx.add(0, y.get() * dy);"},
+      {"padding-mask-one-too-long", 6, "medium", masks, "std::min(n + 1, longest)"},
+      {"layer-norm-with-constant-deviation", 4, "medium", list, "dx.add(0, (g - mean(g, {-1}, true))"},
+      {"matmul-without-transposes", 4, "easy", operations, "dx.add(1, matmul(a.get(), dy));"},
+      {"tanh-saturated-early-in-f32", 3, "hard", operations, "sizeof v == sizeof(float)"},
+      {"adam-counts-numbers", 5, "medium", copy(27), "rate * move(i, g[i], ++t)"},
+      {"softmax-over-its-output", 4, "hard", operations, "copy_into(g, saved * dy);"},
   };
   return all;
 }
@@ -62,7 +62,7 @@ void list_bugs(std::ostream& out) {
   for (const NumberedBug& bug : numbered_bugs()) {
     ++number;
     out << "bug" << numbers("%3ld  chapter %d  ", number, bug.chapter);
-    if (bug.to_repair)
+    if (bug.to_repair())
       out << fitted(bug.difficulty, 8) << "repair a copy: apps/run exercise bug." << number << '\n';
     else
       out << bug.difficulty << '\n';
@@ -75,7 +75,7 @@ void reveal_bug(std::ostream& out, i64 number) {
   const std::string text = std::to_string(number);
   out << "bug " << text << ": " << bug.name << '\n'
       << wrapped(bug_of(number).mistake, 2) << "  " << bug.file << ": " << bug.code << '\n';
-  if (bug.to_repair) out << "  repaired: apps/book/solutions/bug_" << text << ".cpp\n";
+  if (bug.to_repair()) out << "  repaired: apps/book/solutions/bugs.diff\n";
 }
 
 }  // namespace orrery

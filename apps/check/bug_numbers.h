@@ -16,9 +16,12 @@ struct NumberedBug {
   std::string name;        ///< in the zoo: apps/check/zoo/bug_zoo.h
   int chapter;             ///< of the book, which explains what the program computes
   std::string difficulty;  ///< "easy", "medium" or "hard"
-  bool to_repair;          ///< apps/book/bugs has a copy, for `apps/run exercise bug.NUMBER`
   std::string file;        ///< of the wrong code
   std::string code;        ///< what is wrong, in one line of that file
+
+  static inline const std::string copies = "apps/book/bugs/";
+  /// The file is one of those, for `apps/run exercise bug.NUMBER`.
+  bool to_repair() const { return file.starts_with(copies); }
 };
 const std::vector<NumberedBug>& numbered_bugs();
 

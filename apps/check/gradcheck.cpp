@@ -11,6 +11,7 @@
 
 #include "apps/check/bug_numbers.h"
 #include "apps/check/bugs.h"
+#include "apps/check/hidden.h"
 #include "apps/check/mutants.h"
 #include "apps/check/seeds.h"
 #include "apps/check/table.h"
@@ -92,7 +93,10 @@ int prove_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
 
 MutatedRow mutate_row(const Row& row, i64 seed) {
   try {
-    return {row, mutate(row.sample, static_cast<u64>(seed)), ""};
+    MutationReport report = mutate(row.sample, static_cast<u64>(seed));
+    const std::vector<Mutant> hidden = hidden_mutants(row.sample, static_cast<u64>(seed)).mutants;
+    report.mutants.insert(report.mutants.end(), hidden.begin(), hidden.end());
+    return {row, report, ""};
   } catch (const std::exception& error) { return {row, {}, error.what()}; }
 }
 
@@ -178,7 +182,7 @@ int show_bug(const CheckerOptions& options) {
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
   if (!rows.empty()) std::cout << ", " << failures_among(wrong, rows.size());
   std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
-  if (numbered_bug(options.bug).to_repair) std::cout << "; to repair a copy: apps/run exercise bug." << number;
+  if (numbered_bug(options.bug).to_repair()) std::cout << "; to repair a copy: apps/run exercise bug." << number;
   std::cout << '\n';
   return caught ? done : failed;
 }

@@ -2,14 +2,10 @@
 #include "autograd/check/mistakes.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
-#include "autograd/check/rounding.h"
 #include "autograd/leaf.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
@@ -52,15 +48,6 @@ std::set<const Node*> leaves_below(const Node& node) {
       if (edge.node && seen.insert(edge.node.get()).second) waiting.push_back(edge.node.get());
   }
   return leaves;
-}
-
-// bf16 is the upper half of f32. A number in the middle between two of bf16 becomes the larger one in magnitude.
-Tensor rounded_to_bf16(const Tensor& x) {
-  Tensor result = x.clone();
-  float* values = result.write<float>();
-  for (i64 i = 0; i < x.count(); ++i)
-    values[i] = std::bit_cast<float>((std::bit_cast<u32>(values[i]) + 0x8000U) & 0xFFFF0000U);
-  return result;
 }
 
 constexpr i64 first_late_row = elementwise_grain;  // no loop over rows has this row in its first chunk
@@ -134,191 +121,6 @@ void ChangeOne::contribution(const Node& node, size_t input, Tensor& g) {
 void OverwriteAll::contribution(const Node& node, size_t input, Tensor& g) {
   const Tensor& so_far = gradient_so_far(node, input);
   if (so_far.defined()) g = g - so_far;
-}
-
-const std::vector<Hidden::Named>& Hidden::kinds() {
-  static const std::vector<Named> all{{Kind::overwrites, "overwrites what is there", "accumulates"},
-                                      {Kind::adds_twice, "adds twice to what is there", "accumulates"},
-                                      {Kind::others_frozen, "x 2 where another input is frozen", "subsets"},
-                                      {Kind::writes_dy, "writes into dy", "shared"},
-                                      {Kind::remembers, "adds what the first pass added", "interleaved"},
-                                      {Kind::latest, "x 2 after a later forward", "interleaved"},
-                                      {Kind::coarse, "rounded to bf16 in f32", "f32"},
-                                      {Kind::far, "x 2 where an input is beyond 6", "far"},
-                                      {Kind::far_in_f32, "x 2 in f32 where an input is beyond 6", "far"},
-                                      {Kind::four_threads, "x 2 with 4 threads", "threads"},
-                                      {Kind::many_threads, "x 2 with more than 8 threads", "threads"},
-                                      {Kind::other_thread, "x 2 in another thread", "threads"},
-                                      {Kind::sets_threads, "sets the number of threads", "threads"},
-                                      {Kind::fiftieth, "x 2 in every 50th pass", "repeatable"},
-                                      {Kind::keeps_dy, "keeps every dy", "repeatable"},
-                                      {Kind::dy_of_1, "x 2 where dy is 1 everywhere", "linear"},
-                                      {Kind::uniform_dy, "x 2 where dy is the same everywhere", "linear"},
-                                      {Kind::dy_with_0, "x 2 where some of dy is 0", "linear"},
-                                      {Kind::small_dy, "x 2 where all of dy is below 1e-3", "linear"},
-                                      {Kind::large_dy, "x 2 where some of dy is above 100", "linear"},
-                                      {Kind::at_0, "x 2 where some of an input is 0", "small"},
-                                      {Kind::tiny_in_f32, "x 2 in f32 where some of an input is tiny", "small"},
-                                      {Kind::computed, "x 2 behind a computed input", "composed"},
-                                      {Kind::one_tensor, "x 2 for an input that is an earlier one too", "composed"}};
-  return all;
-}
-
-void Hidden::forward_ended(std::string_view name, std::span<const Variable* const> inputs, std::span<const Tensor>) {
-  constexpr std::array of_inputs{Kind::far, Kind::far_in_f32, Kind::at_0, Kind::tiny_in_f32};
-  if (name != operation_ || std::find(of_inputs.begin(), of_inputs.end(), kind_) == of_inputs.end()) return;
-  const double limit = kind_ == Kind::tiny_in_f32 ? std::numeric_limits<double>::denorm_min() : 0;
-  smallest_input_ = std::numeric_limits<double>::infinity();
-  largest_input_ = 0;
-  for (const Variable* input : inputs) {
-    for (i64 i = 0; input->defined() && i < input->value().count(); ++i) {
-      const double magnitude = std::fabs(input->value().at(i));
-      largest_input_ = std::max(largest_input_, magnitude);
-      if (magnitude >= limit) smallest_input_ = std::min(smallest_input_, magnitude);
-    }
-  }
-}
-
-void Hidden::recorded(const Node& node) {
-  if (node.name == operation_) latest_ = node.number;
-}
-
-// A pass visits its newest node first.
-void Hidden::backward_begins(const Node& node) {
-  if (node.number > at_) {
-    root_ = node.number;
-    ++passes_;
-    place_ = 0;
-  }
-  at_ = node.number;
-}
-
-void Hidden::backward_ended(const Node& node) {
-  if ((kind_ != Kind::writes_dy && kind_ != Kind::keeps_dy) || node.name != operation_) return;
-  for (const OutputSlot& output : node.outputs) {
-    Tensor dy = output.gradient;
-    if (!dy.defined()) continue;
-    if (kind_ == Kind::writes_dy)
-      double_values(dy);
-    else
-      kept_.push_back(dy);
-    changed_ = changed_ || (kind_ == Kind::keeps_dy && dy.count() > 0);
-  }
-}
-
-void Hidden::double_values(Tensor& g) {
-  if (is_zero(g) || std::isinf(largest_magnitude({g}))) return;
-  changed_ = true;
-  scale_in_place(g, 2);
-}
-
-void Hidden::replace(Tensor& g, const Tensor& wrong) {
-  changed_ = changed_ || !is_zero(wrong - g);
-  g = wrong;
-}
-
-void Hidden::recall(Tensor& g) {
-  Tensor& first = first_pass_[{g.dtype(), place_}];
-  if (!first.defined()) first = g.clone();
-  if (first.shape() != g.shape() || same_bits(first, g)) return;
-  replace(g, first.clone());
-}
-
-namespace {
-
-// Magnitudes of the numbers of dL/dy, of the first output that has one.
-struct Numbers {
-  double smallest = std::numeric_limits<double>::infinity(), largest = 0;
-  bool equal = true, all_1 = true;
-  i64 count = 0;
-};
-Numbers numbers_of_dy(const Node& node) {
-  Numbers result;
-  for (const OutputSlot& output : node.outputs) {
-    const Tensor& dy = output.gradient;
-    if (!dy.defined()) continue;
-    for (i64 i = 0; i < dy.count(); ++i) {
-      result.smallest = std::min(result.smallest, std::fabs(dy.at(i)));
-      result.largest = std::max(result.largest, std::fabs(dy.at(i)));
-      result.equal = result.equal && dy.at(i) == dy.at(0);
-      result.all_1 = result.all_1 && dy.at(i) == 1;
-    }
-    result.count = dy.count();
-    return result;
-  }
-  return result;
-}
-
-bool is_computed(const Edge& edge) { return edge.node && !dynamic_cast<const Leaf*>(edge.node.get()); }
-
-// Whether an earlier input is the same tensor.
-bool is_repeated(const Node& node, size_t input) {
-  const Edge& edge = node.inputs[input];
-  return std::any_of(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(input),
-                     [&](const Edge& other) { return other.node == edge.node && other.output == edge.output; });
-}
-
-}  // namespace
-
-// Whether a mistake that doubles g where something is special does so here.
-bool Hidden::applies(const Node& node, size_t input) const {
-  const bool single = !node.outputs.empty() && node.outputs[0].dtype == f32;
-  switch (kind_) {
-    case Kind::far: return largest_input_ > 6;
-    case Kind::far_in_f32: return single && largest_input_ > 6;
-    case Kind::at_0: return smallest_input_ == 0;
-    case Kind::tiny_in_f32: return single && smallest_input_ < 1e-15;
-    case Kind::four_threads: return threads() == 4;
-    case Kind::many_threads: return threads() > 8;
-    case Kind::other_thread: return std::this_thread::get_id() != home_;
-    case Kind::fiftieth: return passes_ % 50 == 0;
-    case Kind::latest: return latest_ > root_;
-    case Kind::computed: return std::any_of(node.inputs.begin(), node.inputs.end(), is_computed);
-    case Kind::one_tensor: return is_repeated(node, input);
-    default: break;
-  }
-  const Numbers dy = numbers_of_dy(node);
-  switch (kind_) {
-    case Kind::dy_of_1: return dy.all_1;
-    case Kind::uniform_dy: return dy.equal && dy.count > 1;
-    case Kind::dy_with_0: return dy.smallest == 0 && dy.largest > 0;
-    case Kind::small_dy: return dy.largest < 1e-3;
-    case Kind::large_dy: return dy.largest > 100;
-    default: return false;
-  }
-}
-
-void Hidden::contribution(const Node& node, size_t input, Tensor& g) {
-  ++place_;
-  if (node.name != operation_) return;
-  const Tensor& so_far = gradient_so_far(node, input);
-  const auto inputs_with_gradient = static_cast<size_t>(
-      std::count_if(node.inputs.begin(), node.inputs.end(), [](const Edge& edge) { return edge.node != nullptr; }));
-  most_inputs_with_gradient_ = std::max(most_inputs_with_gradient_, inputs_with_gradient);
-  switch (kind_) {
-    case Kind::overwrites:
-      changed_ = changed_ || (so_far.defined() && !is_zero(so_far));
-      if (so_far.defined()) g = g - so_far;
-      break;
-    case Kind::adds_twice:
-      if (so_far.defined()) double_values(g);
-      break;
-    case Kind::others_frozen:
-      if (inputs_with_gradient < most_inputs_with_gradient_) double_values(g);
-      break;
-    case Kind::remembers: recall(g); break;
-    case Kind::coarse:
-      if (g.dtype() == f32) replace(g, rounded_to_bf16(g));
-      break;
-    case Kind::sets_threads:
-      set_threads(threads() + 1);
-      changed_ = true;
-      break;
-    case Kind::writes_dy:
-    case Kind::keeps_dy: break;
-    default:
-      if (applies(node, input)) double_values(g);
-  }
 }
 
 }  // namespace orrery

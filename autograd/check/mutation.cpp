@@ -173,77 +173,13 @@ i64 MutationReport::count(Mutant::Fate fate) const {
 
 MutationReport mutate(Checkable f, const GradcheckOptions& options) { return Judge(std::move(f), options).run(); }
 
-namespace {
-
-// One of the four draws of a proof is enough here.
-ProofPart prove_f32(const Sample& sample, u64 seed) {
-  return parts::part("f32", compare_precisions(sample, seed).problem);
-}
-
-bool part_passes(const std::string& part, const Sample& sample, u64 seed, Observer& mistake) {
-  using namespace parts;
-  using Prove = ProofPart (*)(const Sample&, u64);
-  static const std::map<std::string, Prove> all{
-      {"accumulates", prove_accumulates}, {"subsets", prove_subsets}, {"shared", prove_shared},
-      {"interleaved", prove_interleaved}, {"far", prove_far},         {"threads", prove_threads},
-      {"repeatable", prove_repeatable},   {"f32", prove_f32},         {"linear", prove_linear},
-      {"composed", prove_composed},       {"small", prove_small}};
-  const ObserverScope scope(mistake);
-  try {
-    return all.at(part)(sample, seed).ok;
-  } catch (const std::exception&) { return false; }
-}
-
-// An operation with a mistake that a single pass may hide: caught by the part of a proof that it is made for, or by a
-// gradient check.
-Mutant judge_hidden(const Hidden::Named& hidden, const std::string& operation, const Sample& sample,
-                    const GradcheckOptions& options) {
-  Mutant mutant{.operation = operation, .contribution = -1, .input = -1, .change = hidden.change, .part = hidden.part};
-  Hidden mistake(hidden.kind, operation), again(hidden.kind, operation);
-  if (!part_passes(hidden.part, sample, options.seed, mistake)) {
-    mutant.fate = Fate::caught;
-  } else if (!mistake.changed_anything()) {
-    mutant.fate = Fate::equivalent;
-    mutant.why_not = "there is nothing that it could change";
-  } else {
-    mutant.part = "";  // an operation that adds to one gradient twice shows it in the first pass already
-    const ObserverScope scope(again);
-    mutant.caught_by = gradcheck(sample.build(f64, options.seed), options).failed_check();
-    mutant.fate = mutant.caught_by == GradientCheck::none ? Fate::survived : Fate::caught;
-    mutant.why_not = std::string("the part \"") + hidden.part + "\" passes";
-  }
-  return mutant;
-}
-
-}  // namespace
-
-// Samples with long tensors get no hidden mistakes: these would take too much time, and the same operations have short
-// samples.
 MutationReport mutate(const Sample& sample, u64 seed) {
   const parts::KeepThreads keep;
   set_threads(1);  // fastest for tiny tensors; no result depends on it
   NumericSlopes slopes;
   GradcheckOptions options = sample.options;
   options.seed = gradcheck(sample, seed, &slopes).seed;
-  const Checkable f = sample.build(f64, options.seed);
-  const bool has_weights = f.inputs < f.leaves.size();
-  MutationReport report = Judge(f, options, std::move(slopes)).run();
-  std::vector<std::string> operations;
-  for (const Mutant& mutant : report.mutants)
-    if (mutant.operation != "engine" &&
-        std::find(operations.begin(), operations.end(), mutant.operation) == operations.end())
-      operations.push_back(mutant.operation);
-  // A large sample, of which only some coordinates are checked, hides mistakes in one operation alone.
-  if (options.coordinates > 0 && operations.size() > 1) operations.resize(1);
-  if (parts::longest_leaf(f) >= parts::long_tensor) operations.clear();
-  for (const std::string& operation : operations) {
-    for (const Hidden::Named& hidden : Hidden::kinds()) {
-      // Far out, the rounding of functions with weights hides it (autograd/check/rounding.h).
-      if (hidden.kind == Hidden::Kind::far_in_f32 && has_weights) continue;
-      report.mutants.push_back(judge_hidden(hidden, operation, sample, options));
-    }
-  }
-  return report;
+  return Judge(sample.build(f64, options.seed), options, std::move(slopes)).run();
 }
 
 std::vector<Tensor> gradients_of(const Checkable& f, const Tensor& dy) {

@@ -4,9 +4,7 @@
 // gradient of one input, is wrong: multiplied by 0, -1, 2 or 1.0001, doubled from row 8192 on, dropped, transposed (in
 // the same shape), or written over the gradient so far. Or the engine lacks one of its rules. The checker must reject
 // every mutant. A mutant that leaves every gradient unchanged is not a mistake, and is called equivalent, with the
-// reason. Mistakes that a single pass does not show are made too, one operation at a time; each must be caught by a
-// certain part of the proof. The numeric side depends on the function alone, and is computed once for all mutants of a
-// sample.
+// reason. The numeric side depends on the function alone, and is computed once for all mutants of a sample.
 #pragma once
 
 #include <functional>
@@ -26,16 +24,12 @@ struct Mutant {
   std::string change;     ///< "x -1", "dropped", "no un-broadcast"
   Fate fate = Fate::survived;
   GradientCheck caught_by = GradientCheck::none;
-  std::string why_not{};  ///< why it was not caught
-  std::string part{};     ///< the part of a proof that must catch it; "" for the gradient check
-  /// The check, or the part of a proof, that caught it by name, or why none did.
-  std::string why() const {
-    if (fate != Fate::caught) return why_not;
-    return part.empty() ? std::string(name_of(caught_by)) : part;
-  }
+  std::string why_not{};  ///< why no check caught it; or what else did
+  /// What caught it, by name, or why nothing did.
+  std::string why() const { return caught_by == GradientCheck::none ? why_not : std::string(name_of(caught_by)); }
 };
-/// "x -1: input 0 of softmax"; "writes into dy: softmax" for a mistake in a whole operation; "oldest first" for the
-/// engine.
+/// "x -1: input 0 of softmax"; "writes into dy: softmax" for a mistake in a whole operation (apps/check/hidden.h);
+/// "oldest first" for the engine.
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant);
 
 /// Every mutant of one sample.
@@ -51,9 +45,7 @@ std::ostream& operator<<(std::ostream& out, const MutationReport& report);
 /// Makes and judges every mutant of f. Error: f's own backward does not pass the check.
 MutationReport mutate(Checkable f, const GradcheckOptions& options = {});
 
-/// Makes and judges these, with the numbers that `gradcheck(sample, seed)` checks, and the mistakes that only a part of
-/// the proof can see (`Hidden` in autograd/check/mistakes.h): in every operation of a small sample, in one operation of
-/// a large one, in none of a sample with long tensors.
+/// Makes and judges these with the numbers that `gradcheck(sample, seed)` checks.
 MutationReport mutate(const Sample& sample, u64 seed);
 
 /// dL/d(leaf) for each leaf of f, given dL/dy; zeros if backward does not reach it. Clears these gradients afterwards.

@@ -6,12 +6,40 @@
 #include "apps/check/zoo/bug_zoo_rows.h"
 #include "apps/check/zoo/wrong_operations.h"
 #include "autograd/check/samples.h"
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/layout.h"
-#include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
 #include "nn/check/sample_rows.h"
 #include "nn/check/samples.h"
+
+// The programs of apps/book/bugs: their mistakes are the zoo's.
+namespace orrery::bugs {
+namespace bug_4 {
+#include "apps/book/bugs/4.cpp"
+}
+namespace bug_6 {
+#include "apps/book/bugs/6.cpp"
+}
+namespace bug_7 {
+#include "apps/book/bugs/7.cpp"
+}
+namespace bug_9 {
+#include "apps/book/bugs/9.cpp"
+}
+namespace bug_11 {
+#include "apps/book/bugs/11.cpp"
+}
+namespace bug_13 {
+#include "apps/book/bugs/13.cpp"
+}
+namespace bug_16 {
+#include "apps/book/bugs/16.cpp"
+}
+namespace bug_18 {
+#include "apps/book/bugs/18.cpp"
+}
+namespace bug_20 {
+#include "apps/book/bugs/20.cpp"
+}
+}  // namespace orrery::bugs
 
 namespace orrery::nn {
 namespace {
@@ -43,6 +71,17 @@ std::vector<Sample> replaced(const std::vector<Sample>& table, const std::string
   return result;
 }
 
+struct LayerNormWithConstantDeviation : bugs::bug_7::LayerNorm {
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor g = dy * weight.get();
+    dx.add(0, (g - mean(g, {-1}, true)) * reciprocal.get());
+    add_parameters(dy, dx);
+  }
+};
+Variable with_constant_deviation(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
+  return apply(LayerNormWithConstantDeviation{{eps, {}, {}, {}}}, x, weight, bias);
+}
+
 // The rows of layer norm in its usual form, with weight and bias, but not "long" and "tails". Their eps differ.
 using LayerNormFunction = Variable (*)(const Variable&, const Variable&, const Variable&, double);
 std::vector<Sample> layer_norm_rows(LayerNormFunction wrong) {
@@ -59,22 +98,21 @@ std::vector<Bug> wrong_normalisations() {
       {.name = "softmax-without-inner-product",
        .mistake = "Softmax's backward is dx = y dy: the inner product <dy, y> is missing.",
        .hint = "The outputs add up to 1. What must dx then be if dy is the same everywhere?",
-       .samples =
-           operation_rows("softmax", {}, [](const Leaves& x) { return bugs::softmax_without_inner_product(x[0]); })},
+       .samples = operation_rows("softmax", {}, [](const Leaves& x) { return apply(bugs::Softmax{}, x[0]); })},
       {.name = "layer-norm-without-mean-term",
        .mistake = "Layer norm's backward lacks the mean of dy w: it treats the mean of x as a constant.",
        .hint = "Add 1 to every x of a row: y does not change. So what must the dx of a row add up to?",
-       .samples = layer_norm_rows(bugs::layer_norm_without_mean_term)},
+       .samples = layer_norm_rows(bugs::bug_7::my_layer_norm)},
       {.name = "layer-norm-with-constant-deviation",
        .mistake = "Layer norm's backward treats the standard deviation of x as a constant.",
        .hint = "Double every x of a row: y hardly changes. So what must <dx, x> be, approximately?",
-       .samples = layer_norm_rows(bugs::layer_norm_with_constant_deviation)},
+       .samples = layer_norm_rows(with_constant_deviation)},
       {.name = "attention-scale-forward-only",
        .mistake = "Scores are divided by sqrt(d_k) forward; backward forgets it.",
        .hint = "A forgotten factor is the same in every coordinate: look at the ratio in the message.",
        .samples = operation_rows("attention", {"everything", "more keys than queries", "one query, one key"},
                                  [](const Leaves& x) {
-                                   const Variable scores = bugs::scores_unscaled_in_backward(x[0], x[1]);
+                                   const Variable scores = bugs::bug_9::my_scores(x[0], x[1]);
                                    return matmul(masked_softmax(scores, Mask()), x[2]);
                                  })},
       {.name = "cross-entropy-divided-by-all-targets",
@@ -82,7 +120,7 @@ std::vector<Bug> wrong_normalisations() {
        .hint = "Gradient and loss agree as long as there is no padding.",
        .samples = operation_rows("cross_entropy", {"plain"},
                                  [targets = ids({2, 2}, {1, 0, -100, 3})](const Leaves& x) {
-                                   return bugs::cross_entropy_divided_by_all_targets(x[0], targets);
+                                   return bugs::bug_20::my_cross_entropy(x[0], targets);
                                  })},
   };
 }
@@ -92,29 +130,27 @@ std::vector<Bug> wrong_sums() {
       {.name = "bias-gradient-over-wrong-axis",
        .mistake = "The bias's gradient sums over the features instead of the positions.",
        .hint = "If there are as many positions as outputs, the shapes do not show it.",
-       .samples =
-           layer_rows("Linear", {""},
-                      [](const Leaves& x) { return bugs::linear_with_bias_summed_over_wrong_axis(x[0], x[1], x[2]); })},
+       .samples = layer_rows("Linear", {""}, [](const Leaves& x) { return bugs::bug_4::my_linear(x[0], x[1], x[2]); })},
       {.name = "broadcast-gradient-not-summed",
        .mistake = "A row that was added to every row gets only the gradient of the first row.",
        .hint = "How often was the row used?",
-       .samples = operation_rows("add", {"broadcast row"},
-                                 [](const Leaves& x) { return bugs::add_without_sum_over_broadcast(x[0], x[1]); })},
+       .samples =
+           operation_rows("add", {"broadcast row"}, [](const Leaves& x) { return bugs::bug_11::my_add(x[0], x[1]); })},
       {.name = "matmul-without-transposes",
        .mistake = "The product's backward is da = dy b and db = a dy, without transposing.",
        .hint = "With square matrices the shapes do not show it. Write out dL/da_ik for two by two.",
        .samples = operation_rows("matmul", {"repeated input"},
-                                 [](const Leaves& x) { return bugs::matmul_without_transposes(x[0], x[0]); })},
+                                 [](const Leaves& x) { return apply(bugs::Matmul{}, x[0], x[0]); })},
       {.name = "embedding-gradient-overwritten",
        .mistake = "A token that occurs twice keeps only the gradient of its last place: '=' where '+=' belongs.",
        .hint = "Which sentences would show it, and which would not?",
        .samples = joined({operation_rows("embedding", {"repeated ids"},
                                          [i = ids({2, 3}, {1, 0, 1, 3, 1, 0})](const Leaves& x) {
-                                           return bugs::embedding_overwritten_on_repeats(x[0], i);
+                                           return bugs::bug_6::my_embedding(x[0], i);
                                          }),
                           layer_rows("Embedding", {"repeated ids"},
                                      [i = ids({2, 3}, {4, 0, 2, 2, 2, 1})](const Leaves& x) {
-                                       return bugs::embedding_overwritten_on_repeats(x[0], i);
+                                       return bugs::bug_6::my_embedding(x[0], i);
                                      })})},
       {.name = "shared-weight-counted-once",
        .mistake = "A weight that is used twice gets only the gradient of its first use: the second reads a copy.",
@@ -141,21 +177,21 @@ std::vector<Bug> wrong_elements() {
       {.name = "dropout-not-rescaled",
        .mistake = "Forward scales what it keeps by 1 / (1 - p); backward does not.",
        .hint = "Dropout is a linear map. What is the derivative of a linear map?",
-       .samples = dropout_rows(bugs::dropout_not_rescaled_in_backward)},
+       .samples = dropout_rows([](const Variable& x, double p, const Draw& draw) {
+         return apply(bugs::DropoutNotRescaled{p, draw}, x);
+       })},
       {.name = "dropout-with-fresh-mask",
        .mistake = "Backward draws a new mask instead of forward's.",
        .hint = "Some coordinates have a gradient although y does not depend on them at all.",
-       .samples = dropout_rows(bugs::dropout_with_fresh_mask_in_backward)},
+       .samples = dropout_rows(bugs::bug_18::my_dropout)},
       {.name = "gelu-derivative-of-other-form",
        .mistake = "The value is the exact GELU, the derivative that of its tanh approximation.",
        .hint = "The error is about 0.001: too small for many tolerances.",
-       .samples =
-           operation_rows("gelu", {}, [](const Leaves& x) { return bugs::gelu_with_derivative_of_tanh_form(x[0]); })},
+       .samples = operation_rows("gelu", {}, [](const Leaves& x) { return elementwise(bugs::Gelu{}, x[0]); })},
       {.name = "tanh-derivative-at-input",
        .mistake = "The derivative is written as 1 - x^2 where it is 1 - y^2.",
        .hint = "Which of the two, x or y, does the formula in the book mean?",
-       .samples =
-           operation_rows("tanh", {}, [](const Leaves& x) { return bugs::tanh_with_derivative_at_input(x[0]); })},
+       .samples = operation_rows("tanh", {}, [](const Leaves& x) { return bugs::bug_16::my_tanh(x[0]); })},
   };
 }
 
@@ -165,24 +201,23 @@ std::vector<Bug> wrong_in_f32() {
       {.name = "tanh-saturated-early-in-f32",
        .mistake = "In f32 the derivative is 0 beyond |x| = 1.5, where it is still 0.18.",
        .hint = "Every slope is correct. In which dtype were they measured, and in which one does training run?",
-       .samples =
-           operation_rows("tanh", {"[3, 4]"}, [](const Leaves& x) { return bugs::tanh_saturated_early_in_f32(x[0]); })},
+       .samples = operation_rows("tanh", {"[3, 4]"},
+                                 [](const Leaves& x) { return apply(bugs::TanhSaturatedEarlyInF32{}, x[0]); })},
       {.name = "bias-gradient-negated-in-f32",
        .mistake = "In f32 the bias's gradient has the wrong sign.",
        .hint = "f32 alone is wrong, by 2 times its size: that is a wrong sign. What in backward knows the dtype?",
-       .samples =
-           operation_rows("linear", {"three axes"},
-                          [](const Leaves& x) { return bugs::linear_with_negated_bias_in_f32(x[0], x[1], x[2]); })},
+       .samples = operation_rows("linear", {"three axes"},
+                                 [](const Leaves& x) { return bugs::bug_13::my_linear(x[0], x[1], x[2]); })},
   };
 }
 
 // A value by itself is held by who made it; within a model, nobody holds it.
 std::vector<Bug> wrong_within_a_model() {
-  return {
-      {.name = "softmax-over-its-output",
-       .mistake = "Backward writes y dy over the saved y, and then reads y again for the inner product's term.",
-       .hint = "By itself every pass is right, since the caller still holds the output. Who holds it in a model?",
-       .samples = operation_rows("softmax", {}, [](const Leaves& x) { return bugs::softmax_over_its_output(x[0]); })}};
+  return {{.name = "softmax-over-its-output",
+           .mistake = "Backward writes y dy over the saved y, and then reads y again for the inner product's term.",
+           .hint = "By itself every pass is right, since the caller still holds the output. Who holds it in a model?",
+           .samples = operation_rows("softmax", {},
+                                     [](const Leaves& x) { return apply(bugs::SoftmaxOverItsOutput{}, x[0]); })}};
 }
 
 }  // namespace

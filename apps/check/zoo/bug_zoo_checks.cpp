@@ -9,16 +9,34 @@
 
 #include "apps/check/zoo/bug_zoo_rows.h"
 #include "apps/check/zoo/wrong_operations.h"
-#include "autograd/apply.h"
 #include "autograd/check/proof_parts.h"
-#include "autograd/ops/activation.h"
-#include "autograd/ops/arithmetic.h"
-#include "autograd/ops/elementwise.h"
-#include "autograd/ops/layout.h"
-#include "autograd/ops/reduce.h"
-#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 #include "nn/check/leakcheck_models.h"
+
+// The programs of apps/book/bugs: their mistakes are the zoo's.
+namespace orrery::bugs {
+namespace bug_2 {
+#include "apps/book/bugs/2.cpp"
+}
+namespace bug_8 {
+#include "apps/book/bugs/8.cpp"
+}
+namespace bug_12 {
+#include "apps/book/bugs/12.cpp"
+}
+namespace bug_15 {
+#include "apps/book/bugs/15.cpp"
+}
+namespace bug_17 {
+#include "apps/book/bugs/17.cpp"
+}
+namespace bug_19 {
+#include "apps/book/bugs/19.cpp"
+}
+namespace bug_27 {
+#include "apps/book/bugs/27.cpp"
+}
+}  // namespace orrery::bugs
 
 namespace orrery::nn {
 namespace {
@@ -62,17 +80,21 @@ std::string check_attention_value(AttentionFunction attend) {
   return text.str();
 }
 
-LeakCheck causal_attention(AttentionFunction attend) {
+LeakCheck attention_with(AttentionFunction attend, const Mask& mask) {
   Rng rng(1);
   return {.name = "attention",
           .input = randn({2, 4, 3}, rng, f64),
           .output =
               [=](const Tensor& x) {
                 const Variable heads = constant(x.reshape({2, 1, 4, 3}));
-                return attend(heads, heads, heads, Mask::causal()).output.value().reshape({2, 4, 3});
+                return attend(heads, heads, heads, mask).output.value().reshape({2, 4, 3});
               },
           .may_move = within_sequence(true)};
 }
+LeakCheck causal_attention(AttentionFunction attend) { return attention_with(attend, Mask::causal()); }
+
+using CausalMask = Mask (*)(i64 T);
+LeakCheck attention_behind(CausalMask mask) { return attention_with(right_attention, mask(4)); }
 
 // The weights of the first query of the leak check above, which sees one key, and what they add up to.
 std::string first_weights(AttentionFunction attend) {
@@ -123,6 +145,7 @@ LeakCheck training_step(DecoderInput decoder_input) {
 }
 
 using Activate = Variable (*)(const Variable&);
+Variable wrong_relu(const Variable& x) { return elementwise(bugs::Relu{}, x); }
 std::string check_relu_at_zero(Activate activate) {
   const Variable x = parameter(zeros({1}, f64));
   backward(activate(x));
@@ -148,17 +171,6 @@ std::vector<Sample> masked_attention(AttentionFunction wrong) {
                         [=](const Leaves& x) { return wrong(x[0], x[1], x[2], padded).output; });
 }
 
-// e^x, which keeps y as a plain Tensor: no one notices if y is changed before backward.
-struct ExpWithBareOutput {
-  static constexpr std::string_view name = "exp";
-  Tensor y;
-  Tensor forward(const Tensor& x) {
-    return y = kernels::map(x, name, [](auto v) { return std::exp(v); });
-  }
-  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * y); }
-};
-Variable exp_with_bare_output(const Variable& x) { return apply(ExpWithBareOutput{{}}, x); }
-
 std::string message_of(const ProofPart& part) { return part.ok ? "" : "proof, " + part.name + ": " + part.detail; }
 
 std::string check_change_in_place(Activate f) {
@@ -183,23 +195,7 @@ std::string check_many_calls(i64 wrong) {
   return message_of(parts::prove_repeatable(sample_of("double", f, {{3}}), 1));
 }
 
-// Adam for a row of numbers p with the gradients g; wrong, since its `step` counts every number.
-struct AdamThatCountsNumbers {
-  std::vector<double> m, v;
-  int t = 0;
-  double move(size_t i, double g, int steps) {
-    m[i] = 0.9 * m[i] + 0.1 * g;
-    v[i] = 0.999 * v[i] + 0.001 * g * g;
-    const double m_hat = m[i] / (1 - std::pow(0.9, steps)), v_hat = v[i] / (1 - std::pow(0.999, steps));
-    return m_hat / (std::sqrt(v_hat) + 1e-8);
-  }
-  void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
-    m.resize(p.size());
-    v.resize(p.size());
-    for (size_t i = 0; i < p.size(); ++i) p[i] -= rate * move(i, g[i], ++t);
-  }
-};
-struct AdamThatCountsSteps : AdamThatCountsNumbers {
+struct AdamThatCountsSteps : bugs::bug_27::MyAdam {
   void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
     m.resize(p.size());
     v.resize(p.size());
@@ -233,24 +229,23 @@ std::vector<Bug> wrong_attention_weights() {
                   .hint = "ln(0.9 / 0.1) is how many times ln(0.75 / 0.25)? And how long are the queries and keys?",
                   .samples = operation_rows(
                       "attention", {"everything", "more keys than queries", "one query, one key"},
-                      [](const Leaves& x) { return bugs::attention_without_scale(x[0], x[1], x[2], Mask()).output; }),
-                  .leaks = [] { return leakcheck(causal_attention(bugs::attention_without_scale)); }},
-                 check_attention_value, AttentionFunction{bugs::attention_without_scale},
+                      [](const Leaves& x) { return bugs::bug_15::my_attention(x[0], x[1], x[2], Mask()).output; }),
+                  .leaks = [] { return leakcheck(causal_attention(bugs::bug_15::my_attention)); }},
+                 check_attention_value, AttentionFunction{bugs::bug_15::my_attention},
                  AttentionFunction{right_attention}),
       with_leak_check(
           {.name = "mask-after-softmax",
            .mistake = "Masked weights are set to 0 after the softmax: hidden keys still count in its denominator.",
            .hint = "What the weights lack to 1 has gone to the hidden keys. In which sum do these still count?",
-           .samples = masked_attention(bugs::attention_masked_after_softmax),
-           .numbers = [] { return first_weights(bugs::attention_masked_after_softmax); }},
-          causal_attention, AttentionFunction{bugs::attention_masked_after_softmax},
-          AttentionFunction{right_attention}),
+           .samples = masked_attention(bugs::bug_2::my_attention),
+           .numbers = [] { return first_weights(bugs::bug_2::my_attention); }},
+          causal_attention, AttentionFunction{bugs::bug_2::my_attention}, AttentionFunction{right_attention}),
       with_leak_check({.name = "masked-scores-set-to-zero",
                        .mistake = "Masked scores are multiplied by 0 before the softmax, where -infinity belongs.",
                        .hint = "What is e^0?",
-                       .samples = masked_attention(bugs::attention_with_masked_scores_of_zero),
-                       .numbers = [] { return first_weights(bugs::attention_with_masked_scores_of_zero); }},
-                      causal_attention, AttentionFunction{bugs::attention_with_masked_scores_of_zero},
+                       .samples = masked_attention(bugs::bug_19::my_attention),
+                       .numbers = [] { return first_weights(bugs::bug_19::my_attention); }},
+                      causal_attention, AttentionFunction{bugs::bug_19::my_attention},
                       AttentionFunction{right_attention}),
   };
 }
@@ -261,7 +256,8 @@ std::vector<Bug> wrong_masks_and_inputs() {
       with_leak_check({.name = "causal-mask-one-too-wide",
                        .mistake = "Position i sees positions up to i + 1: the triangle is off by one.",
                        .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
-                      decoder_with, MaskFault::causal, MaskFault::none),
+                      attention_behind, CausalMask{bugs::bug_12::causal_mask},
+                      CausalMask{[](i64) { return Mask::causal(); }}),
       with_leak_check({.name = "padding-mask-one-too-long",
                        .mistake = "The first padded position of each row counts as a token.",
                        .hint = "The result for a sentence must not depend on how much padding its batch gives it."},
@@ -280,17 +276,15 @@ std::vector<Bug> wrong_at_kinks() {
       with_check({.name = "relu-derivative-at-zero",
                   .mistake = "relu's derivative is 1 where x >= 0, not only where x > 0.",
                   .hint = "No difference quotient decides it. But how often is a masked number exactly 0?",
-                  .samples = operation_rows("relu", {},
-                                            [](const Leaves& x) { return bugs::relu_with_derivative_at_zero(x[0]); })},
-                 check_relu_at_zero, Activate{bugs::relu_with_derivative_at_zero}, Activate{relu}),
+                  .samples = operation_rows("relu", {}, [](const Leaves& x) { return wrong_relu(x[0]); })},
+                 check_relu_at_zero, Activate{wrong_relu}, Activate{relu}),
       with_check(
           {.name = "max-gradient-to-all-ties",
            .mistake = "If several elements are the largest, each gets the whole gradient.",
            .hint = "Two equal numbers get 2 in all, and k of them would get k. Does backward know how many there are?",
-           .samples = operation_rows(
-               "max", {"last axis"},
-               [](const Leaves& x) { return bugs::max_with_whole_gradient_to_all_ties(x[0], {-1}, false); })},
-          check_max_of_ties, Maximum{bugs::max_with_whole_gradient_to_all_ties}, Maximum{orrery::max}),
+           .samples = operation_rows("max", {"last axis"},
+                                     [](const Leaves& x) { return bugs::bug_17::my_max(x[0], {-1}, false); })},
+          check_max_of_ties, Maximum{bugs::bug_17::my_max}, Maximum{orrery::max}),
   };
 }
 
@@ -301,13 +295,13 @@ std::vector<Bug> wrong_over_time() {
                   .mistake = "Adam's t grows with every number instead of every step: all but the first are corrected "
                              "as if they were older.",
                   .hint = "The first number is right. What do all numbers share that changes while they move?"},
-                 check_first_step, FirstStep{first_step<AdamThatCountsNumbers>},
+                 check_first_step, FirstStep{first_step<bugs::bug_27::MyAdam>},
                  FirstStep{first_step<AdamThatCountsSteps>}),
       with_check({.name = "output-kept-as-tensor",
                   .mistake = "Backward's input is kept as a Tensor, not as a Saved: a change to it goes unnoticed.",
                   .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",
-                  .samples = operation_rows("exp", {}, [](const Leaves& x) { return exp_with_bare_output(x[0]); })},
-                 check_change_in_place, Activate{exp_with_bare_output}, Activate{exp}),
+                  .samples = operation_rows("exp", {}, [](const Leaves& x) { return bugs::bug_8::my_exp(x[0]); })},
+                 check_change_in_place, Activate{bugs::bug_8::my_exp}, Activate{exp}),
       with_check({.name = "wrong-in-every-50th-call",
                   .mistake = "Every 50th backward is wrong by one part in a thousand.",
                   .hint = "How often must backward be repeated to find it?"},

@@ -1,52 +1,115 @@
-// Chapter 6. The bug zoo, operations: classic mistakes, each in the smallest wrong struct that makes it.
+// Chapter 6. The bug zoo, operations: each struct is an operation of autograd/ops/ with one mistake.
 //
-// apps/check/zoo/bug_zoo.h lists them with an explanation and a hint. To hunt for them yourself, begin with
-// apps/book/bugs/README.md, and read no further here: names and structs say what is wrong.
+// More of them are programs to repair, in apps/book/bugs. To hunt for the mistakes yourself, begin with
+// apps/book/bugs/README.md, and read no further here: structs say what is wrong.
 #pragma once
 
-#include "autograd/ops/attention.h"
-#include "core/mask.h"
+#include <cmath>
+#include <numbers>
+
+#include "autograd/apply.h"
+#include "autograd/elementwise.h"
+#include "autograd/ops.h"
+#include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
 
 namespace orrery::bugs {
 
-// Wrong backwards: the value is right, the derivative is not.
-Variable softmax_without_inner_product(const Variable& x);
-Variable layer_norm_without_mean_term(const Variable& x, const Variable& weight, const Variable& bias, double eps);
-Variable layer_norm_with_constant_deviation(const Variable& x, const Variable& weight, const Variable& bias,
-                                            double eps);
-/// Q K^T / sqrt(d_k), as `attention` makes its scores.
-Variable scores_unscaled_in_backward(const Variable& Q, const Variable& K);
-/// x W^T + b.
-Variable linear_with_bias_summed_over_wrong_axis(const Variable& x, const Variable& weight, const Variable& bias);
-Variable matmul_without_transposes(const Variable& a, const Variable& b);
-Variable embedding_overwritten_on_repeats(const Variable& weight, const Tensor& ids);
-Variable dropout_not_rescaled_in_backward(const Variable& x, double p, const Draw& draw);
-Variable dropout_with_fresh_mask_in_backward(const Variable& x, double p, const Draw& draw);
-Variable cross_entropy_divided_by_all_targets(const Variable& logits, const Tensor& targets);
-Variable add_without_sum_over_broadcast(const Variable& a, const Variable& b);
-Variable gelu_with_derivative_of_tanh_form(const Variable& x);
-Variable tanh_with_derivative_at_input(const Variable& x);
+struct Softmax {
+  static constexpr std::string_view name = "softmax";
+  Saved y;
+  Tensor forward(const Tensor& x) {
+    const Tensor e = kernels::map(x - max(x, {-1}, true), name, [](auto v) { return std::exp(v); });
+    const Tensor result = e / sum(e, {-1}, true);
+    y = result;
+    return result;
+  }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, y.get() * dy); }
+};
 
-// Wrong only at points without a derivative: no difference quotient shows that.
-Variable relu_with_derivative_at_zero(const Variable& x);
-Variable max_with_whole_gradient_to_all_ties(const Variable& x, const Axes& axes, bool keep_axes);
+struct Matmul {
+  static constexpr std::string_view name = "matmul";
+  Saved a, b;
+  Tensor forward(const Tensor& left, const Tensor& right) {
+    a = left;
+    b = right;
+    return matmul(left, right);
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, matmul(dy, b.get()));
+    dx.add(1, matmul(a.get(), dy));
+  }
+};
 
-// Wrong values with right derivatives.
-AttentionResult attention_without_scale(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask);
-AttentionResult attention_masked_after_softmax(const Variable& Q, const Variable& K, const Variable& V,
-                                               const Mask& mask);
-AttentionResult attention_with_masked_scores_of_zero(const Variable& Q, const Variable& K, const Variable& V,
-                                                     const Mask& mask);
+struct DropoutNotRescaled {
+  static constexpr std::string_view name = "dropout";
+  double p;
+  Draw draw;
+  Tensor dropped(const Tensor& x) const { return orrery::dropout(constant(x), p, draw).value(); }
+  Tensor forward(const Tensor& x) { return dropped(x); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dropped(dy) * (1 - p)); }
+};
 
-// Right in f64, wrong in f32 (apps/check/zoo/wrong_operations_f32.cpp): gradcheck works in f64, and the proof compares
-// the two.
-/// No gradient beyond |x| = 1.5.
-Variable tanh_saturated_early_in_f32(const Variable& x);
-/// x W^T + b, with the gradient of b negated.
-Variable linear_with_negated_bias_in_f32(const Variable& x, const Variable& weight, const Variable& bias);
+struct Gelu {
+  static constexpr std::string_view name = "gelu";
+  template <class T>
+  T value(T x) const {
+    return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<T>));
+  }
+  template <class T>
+  T derivative(T x) const {
+    const T slope = std::sqrt(2 / std::numbers::pi_v<T>), cubic = static_cast<T>(0.044715);
+    const T t = std::tanh(slope * (x + cubic * x * x * x));
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);
+  }
+};
+
+// Wrong only at a point without a derivative: no difference quotient shows that.
+struct Relu {
+  static constexpr std::string_view name = "relu";
+  template <class T>
+  T value(T x) const {
+    return x < 0 ? T{0} : x;
+  }
+  template <class T>
+  T derivative(T x) const {
+    return x >= 0 ? T{1} : T{0};
+  }
+};
+
+// Right in f64: gradcheck works there, and the proof compares the two.
+struct TanhSaturatedEarlyInF32 {
+  static constexpr std::string_view name = "tanh";
+  Saved x;
+  Tensor forward(const Tensor& in) {
+    x = in;
+    return kernels::map(in, name, [](auto v) { return std::tanh(v); });
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    dx.add(0, dy * kernels::map(x.get(), name, [](auto v) {
+                const auto y = std::tanh(v);
+                const bool saturated = sizeof v == sizeof(float) && std::fabs(v) > 1.5;
+                return saturated ? decltype(v){0} : 1 - y * y;
+              }));
+  }
+};
 
 // Right as long as somebody else holds the output: backward reads what it has just written over.
-Variable softmax_over_its_output(const Variable& x);
+struct SoftmaxOverItsOutput {
+  static constexpr std::string_view name = "softmax";
+  Saved y;
+  Tensor forward(const Tensor& x) {
+    const Tensor result = orrery::softmax(constant(x)).value();
+    y = result;
+    return result;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor saved = y.get();
+    y = Saved();
+    Tensor g = dx.reuse(saved);
+    copy_into(g, saved * dy);
+    dx.add(0, g - saved * sum(g, {-1}, true));
+  }
+};
 
 }  // namespace orrery::bugs

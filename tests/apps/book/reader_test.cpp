@@ -105,7 +105,7 @@ TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when
   CHECK(begun.text.starts_with("apps/mine/bug_6.cpp is new. Read it, repair its mistake, and run this again.\n"));
   CHECK(contains(begun.text, "\n1 of 3 passed\n"));
   CHECK(contents(tree.path("mine/bug_6.cpp")) == contents(tree.path("book/bugs/6.cpp")));
-  set_contents(tree.path("mine/bug_6.cpp"), contents(tree.path("book/solutions/bug_6.cpp")));
+  set_contents(tree.path("mine/bug_6.cpp"), contents(ORRERY_BUILD_FOLDER "/tests/exercises/bug_6.cpp"));
   const Result repaired = tree.run("exercise bug.6");
   CHECK(repaired.exit_code == 0);
   CHECK(
@@ -121,7 +121,7 @@ TEST_CASE("the worked example of a bug is graded as the others are, and not coun
   const Result begun = tree.run("exercise bug.0");
   CHECK(begun.exit_code == 1);
   CHECK(begun.text.starts_with("apps/mine/bug_0.cpp is new. Read it, repair its mistake, and run this again.\n"));
-  set_contents(tree.path("mine/bug_0.cpp"), contents(tree.path("book/solutions/bug_0.cpp")));
+  set_contents(tree.path("mine/bug_0.cpp"), contents(ORRERY_BUILD_FOLDER "/tests/exercises/bug_0.cpp"));
   const Result repaired = tree.run("exercise bug.0");
   CHECK(repaired.exit_code == 0);
   CHECK(repaired.text.ends_with("\nBug 0 is repaired.\n"));

@@ -90,7 +90,7 @@ TEST_CASE("the symptoms of every bug are shown, and do not name it") {
     CHECK(contains(result.text, "bug " + std::to_string(number) + ": caught"));
     for (const std::string& secret : {bug.name, bug.mistake, bug.hint, numbered_bug(number).code})
       CHECK_FALSE(contains(result.text, secret));
-    CHECK(contains(result.text, "apps/run exercise bug.") == numbered_bug(number).to_repair);
+    CHECK(contains(result.text, "apps/run exercise bug.") == numbered_bug(number).to_repair());
   }
 }
 

@@ -5,12 +5,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <sstream>
 
 #include "autograd/apply.h"
-#include "autograd/check/mistakes.h"
 #include "autograd/check/samples.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -162,21 +160,15 @@ TEST_CASE("values and gradients are restored") {
 TEST_CASE("promise 7: every operation: all mutants are caught, except the few that change nothing") {
   i64 caught = 0, equivalent = 0;
   std::set<std::string> broken_rules;
-  std::map<std::string, i64> by_change;
   for (const Sample& sample : operation_samples()) {
-    // In long rows, wrong gradients are enough: hidden mistakes are made in the short rows of the same operations.
-    const bool is_long = sample.options.coordinates > 0;
-    const MutationReport report =
-        is_long ? mutate(sample.build(f64), sample.options) : mutate(sample, sample.options.seed);
+    const MutationReport report = mutate(sample.build(f64), sample.options);
     CHECK_MESSAGE(report, sample.name << ", " << sample.variant << ": " << report);
-    for (const Mutant& mutant : report.mutants) by_change[mutant.change] += mutant.fate == Fate::caught;
     caught += report.count(Fate::caught);
     equivalent += report.count(Fate::equivalent);
     broken_rules.merge(changes(report, "engine"));
   }
   MESSAGE(caught, " wrong backwards caught, ", equivalent, " equivalent");
   CHECK(caught > 1000);
-  for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(by_change[hidden.change] > 20, hidden.change);
   CHECK(equivalent * 3 < caught);  // those of empty and declared-zero rows, for example
   CHECK(broken_rules == std::set<std::string>{"no un-broadcast", "overwrites", "oldest first"});
 }

@@ -75,9 +75,13 @@ TEST_CASE("a wrong derivative belongs to the right value: forward alone shows no
     CAPTURE(b.name);
     if (b.check) continue;
     for (const Sample& wrong : b.samples) {
-      const Tensor value = wrong.build(f64).output().value(), right = right_row(wrong)->build(f64).output().value();
-      REQUIRE(value.shape() == right.shape());
-      for (i64 i = 0; i < value.count(); ++i) CHECK(value.at(i) == doctest::Approx(right.at(i)).epsilon(1e-12));
+      for (const Dtype dtype : {f32, f64}) {
+        const Tensor value = wrong.build(dtype).output().value(),
+                     right = right_row(wrong)->build(dtype).output().value();
+        REQUIRE(value.shape() == right.shape());
+        const double tolerance = dtype == f32 ? 1e-5 : 1e-12;
+        for (i64 i = 0; i < value.count(); ++i) CHECK(value.at(i) == doctest::Approx(right.at(i)).epsilon(tolerance));
+      }
     }
   }
 }
