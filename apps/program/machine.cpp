@@ -11,8 +11,10 @@
 
 #include "apps/program/findings.h"
 #include "apps/program/progress.h"
+#include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
+#include "core/tensor.h"
 
 namespace orrery {
 namespace {
@@ -35,6 +37,20 @@ std::map<std::string, std::string> known_variables() {
 }  // namespace
 
 i64 physical_memory() { return static_cast<i64>(sysconf(_SC_PHYS_PAGES)) * static_cast<i64>(sysconf(_SC_PAGESIZE)); }
+
+void limit_tensors(i64 megabytes) {
+  constexpr i64 megabyte = 1 << 20;
+  const SystemMemory memory = memory_of(SystemFiles());
+  // A tenth is left for texts and threads, and because the system only estimates what is available.
+  i64 limit = memory.available / 10 * 9;
+  if (memory.total > 0) limit = std::max(limit, megabyte);  // 0 would mean that there is no limit
+  limit_memory(megabytes > 0 ? megabytes * megabyte : limit);
+}
+
+// Allocated and given back: memory that nothing is written to costs nothing.
+void check_parameters_fit(const std::string& program, i64 parameters) {
+  within(program + ": a model of " + std::to_string(parameters) + " parameters", [&] { Tensor::empty({parameters}); });
+}
 
 std::string cpu_name() {
   std::ifstream info("/proc/cpuinfo");

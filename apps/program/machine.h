@@ -31,6 +31,10 @@ void print_start(std::ostream& out, const RunStart& start);
 
 /// The size of this machine's memory in bytes.
 i64 physical_memory();
+/// Limits what tensors may take (core/machine/memory.h) to so many megabytes; 0: to nine tenths of what is free now.
+void limit_tensors(i64 megabytes = 0);
+/// Error of `program`, before a model with so many parameters is made: they do not fit into that.
+void check_parameters_fit(const std::string& program, i64 parameters);
 
 /// The name of the CPU, such as "AMD EPYC 9B45"; "unknown" if the system does not tell.
 std::string cpu_name();

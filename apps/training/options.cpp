@@ -8,12 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/exit_code.h"
+#include "apps/program/machine.h"
 #include "apps/program/option_file.h"
 #include "apps/program/output_file.h"
-#include "apps/program/system.h"
 #include "core/error.h"
 #include "core/files/file.h"
-#include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
 
@@ -21,7 +20,7 @@ namespace orrery {
 
 namespace {
 
-constexpr i64 megabyte = i64{1} << 20, most_megabytes = i64{1} << 24;
+constexpr i64 most_megabytes = i64{1} << 24;
 constexpr i64 most_steps = 100'000'000;
 
 void add_optimizer_options(CLI::App& command, TrainingRecipe& recipe) {
@@ -172,11 +171,7 @@ void set_up(const RunOptions& run) {
   if (!run.new_folder.empty() && !run.print_config) make_folder(run.new_folder);
   set_threads(static_cast<int>(run.threads));
   set_least_tiles(static_cast<int>(run.tiles));
-  const SystemMemory memory = memory_of(SystemFiles());
-  // A tenth is left for texts and threads, and because the system only estimates what is available.
-  i64 limit = memory.available / 10 * 9;
-  if (memory.total > 0) limit = std::max(limit, megabyte);  // 0 would mean that there is no limit
-  limit_memory(run.max_memory > 0 ? run.max_memory * megabyte : limit);
+  limit_tensors(run.max_memory);
 }
 
 int print_config(const RunOptions& run) {

@@ -77,6 +77,7 @@ void add_bench(CLI::App& benches, const std::string& name, const std::string& wh
     check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
     set_least_tiles(static_cast<int>(options->tiles));
+    limit_tensors();
     return bench(*options);
   });
 }

@@ -12,7 +12,6 @@
 #include "apps/measure/bench/micro.h"
 #include "apps/program/columns.h"
 #include "apps/program/options.h"
-#include "apps/training/memory.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/models/gpt.h"
@@ -39,8 +38,6 @@ void check_positions(const nn::GptConfig& config, const BenchOptions& options) {
     usage_error("--context and --steps", "with " + std::to_string(warm_up_steps) + " to warm up are " +
                                              std::to_string(positions) + ", more than the " +
                                              std::to_string(config.max_len) + " positions of " + options.config);
-  const double cache = static_cast<double>(options.batch * positions * config.num_layers * 2 * config.layer.d_model);
-  check_memory("bench decode", {.parameters = config.parameter_count(), .copies = 1, .kept = cache});
 }
 
 // A model that writes, and what it has written.

@@ -1,7 +1,7 @@
 // Chapter 9. The step that is measured, and its batch, of the same form as the one that other frameworks get.
 #include "apps/measure/bench/training.h"
 
-#include "apps/training/memory.h"
+#include "apps/program/machine.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -23,18 +23,16 @@ Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
   return tokens;
 }
 
+// Error, before the model is made: its parameters do not fit into memory.
+template <class Model, class Config>
+Model fitting(const Config& config, Rng& rng) {
+  check_parameters_fit("bench", config.parameter_count());
+  return Model(config, rng);
+}
+
 std::variant<nn::Transformer, nn::Gpt> model_of(const BenchConfig& config, double dropout, Rng& rng) {
-  if (config.is_gpt()) {
-    const nn::GptConfig model = config.gpt(dropout);
-    check_memory("bench", {.parameters = model.parameter_count(),
-                           .kept = kept_numbers(model, config.batch, config.target_length)});
-    return nn::Gpt(model, rng);
-  }
-  const nn::TransformerConfig model = config.transformer(dropout);
-  check_memory("bench", {.parameters = model.parameter_count(),
-                         .kept = kept_numbers(model, config.batch, config.source_length, config.target_length,
-                                              LossHead::fused)});
-  return nn::Transformer(model, rng);
+  if (config.is_gpt()) return fitting<nn::Gpt>(config.gpt(dropout), rng);
+  return fitting<nn::Transformer>(config.transformer(dropout), rng);
 }
 
 }  // namespace

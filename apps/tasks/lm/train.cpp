@@ -11,10 +11,10 @@
 
 #include "apps/data/text_file.h"
 #include "apps/program/command.h"
+#include "apps/program/machine.h"
 #include "apps/program/terminal.h"
 #include "apps/tasks/lm/minutes.h"
 #include "apps/tasks/lm/saved.h"
-#include "apps/training/memory.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"
 #include "nn/models/config_json.h"
@@ -281,9 +281,7 @@ void LmProgram::choose() {
 Task& LmProgram::build() {
   nn::GptConfig model = recipe_.model;
   model.vocab_size = data_->tokenizer.size();
-  check_memory("lm", {.parameters = model.parameter_count(),
-                      .copies = 1 + numbers_for_each_parameter(recipe_),
-                      .kept = kept_numbers(model, recipe_.batch, model.max_len)});
+  check_parameters_fit("lm", model.parameter_count());
   return task_.emplace(recipe_, *data_);
 }
 

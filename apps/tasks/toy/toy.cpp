@@ -9,12 +9,12 @@
 #include <iostream>
 
 #include "apps/program/command.h"
+#include "apps/program/machine.h"
 #include "apps/program/output_file.h"
 #include "apps/tasks/toy/attention_map.h"
 #include "apps/tasks/toy/loss_curve.h"
 #include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
-#include "apps/training/memory.h"
 #include "apps/training/model_options.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"
@@ -98,11 +98,7 @@ class ToyProgram final : public TrainingProgram {
 };
 
 Task& ToyProgram::build() {
-  const nn::TransformerConfig model = recipe_.config();
-  check_memory("toy", {.parameters = model.parameter_count(),
-                       .copies = 1 + numbers_for_each_parameter(recipe_),
-                       .kept = kept_numbers(model, recipe_.batch, recipe_.task.source_length(),
-                                            recipe_.task.target_length() - 1, LossHead::composed)});
+  check_parameters_fit("toy", recipe_.config().parameter_count());
   return task_.emplace(recipe_);
 }
 

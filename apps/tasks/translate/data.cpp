@@ -1,14 +1,33 @@
 // Chapter 9. Reading the text of a translator's training.
 #include "apps/tasks/translate/data.h"
 
+#include <filesystem>
+
 #include "core/error.h"
+#include "core/tensor.h"
 
 namespace orrery::translate {
+namespace {
+
+// Error, before they are read: the texts do not fit into memory with each line as it is in the file and in one
+// spelling, which later become tokens. A file that is not there counts nothing: reading it is an error.
+void check_memory_for(const TranslationFiles& files) {
+  i64 bytes = 0;
+  for (const std::string& path : {files.source, files.target, files.valid_source, files.valid_target}) {
+    std::error_code not_there;
+    const auto size = std::filesystem::file_size(path, not_there);
+    if (!not_there) bytes += 2 * static_cast<i64>(size);
+  }
+  within("translate: the text", [&] { Tensor::empty({bytes / bytes_of(f32)}); });
+}
+
+}  // namespace
 
 TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
                                  const Vocabulary* vocabulary,
                                  const std::function<void(const std::string& what)>& tell) {
   recipe.validate();
+  check_memory_for(files);
   const auto begin = [&](const std::string& what) {
     if (tell) tell(what);
   };

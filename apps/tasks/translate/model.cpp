@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "apps/training/memory.h"
 #include "apps/training/model_file.h"
 #include "core/error.h"
 #include "nn/files/files.h"
@@ -18,27 +17,6 @@ ModelKind kind_of(const ConvolutionalTranslatorConfig&) { return ModelKind::conv
 i64 width_of(const nn::TransformerConfig& config) { return config.layer.d_model; }
 i64 width_of(const RecurrentTranslatorConfig& config) { return config.d_decoder; }
 i64 width_of(const ConvolutionalTranslatorConfig& config) { return config.d_hidden; }
-
-double kept_by(const nn::TransformerConfig& config, const BatchShape& shape) {
-  return orrery::kept_numbers(config, shape.rows, shape.source_length, shape.target_length, LossHead::fused);
-}
-// Of each source position its word, what the two GRUs of the encoder keep and write (autograd/ops/fused/gru.cpp), both
-// side by side as annotation, and its key. Of each target position its word, what the decoder keeps and writes
-// (autograd/ops/fused/attentive_gru.cpp), and both with the word side by side, which are read for the logits.
-double kept_by(const RecurrentTranslatorConfig& config, const BatchShape& shape) {
-  const i64 annotation = 2 * config.d_encoder, H = config.d_decoder, A = config.d_attention;
-  const i64 of_source = config.d_embedding + (4 + 1) * annotation + annotation + A,
-            of_target = config.d_embedding + (4 * H + A + shape.source_length) + (H + annotation) +
-                        (H + annotation + config.d_embedding) + config.d_output;
-  return static_cast<double>(shape.rows) *
-         static_cast<double>(shape.source_length * of_source + shape.target_length * of_target);
-}
-// Of each layer the two inputs of its glu and its output; of a decoder's layer the attention weights as well.
-double kept_by(const ConvolutionalTranslatorConfig& config, const BatchShape& shape) {
-  const i64 source = config.num_encoder_layers * shape.source_length * 3 * config.d_hidden,
-            target = config.num_decoder_layers * shape.target_length * (3 * config.d_hidden + shape.source_length);
-  return static_cast<double>(shape.rows) * static_cast<double>(source + target);
-}
 
 AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const Tensor& target) {
   return attention_maps(model, source, target);
@@ -82,10 +60,6 @@ i64 TranslatorOf<Model>::d_model() const {
 template <class Model>
 i64 TranslatorOf<Model>::most_tokens() const {
   return model.config.max_len;
-}
-template <class Model>
-double TranslatorOf<Model>::kept_numbers(const BatchShape& shape) const {
-  return kept_by(model.config, shape);
 }
 template <class Model>
 AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {

@@ -38,8 +38,6 @@ class TranslationModel {
   virtual i64 d_model() const = 0;
   /// The longest sentence that it reads or writes, with begin or end.
   virtual i64 most_tokens() const = 0;
-  /// The least that forward keeps for backward, for a batch of this size: apps/training/memory.h.
-  virtual double kept_numbers(const BatchShape& shape) const = 0;
 
   /// The cross entropy of the labels.
   virtual Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const = 0;
@@ -68,7 +66,6 @@ class TranslatorOf final : public TranslationModel {
   i32 padding_id() const override { return model.config.pad_id; }
   i64 d_model() const override;
   i64 most_tokens() const override;
-  double kept_numbers(const BatchShape& shape) const override;
   Variable loss(const TranslationBatch& batch, nn::Pass& pass, const CrossEntropyOptions& options) const override {
     return model.loss(batch.source, batch.target, batch.labels, pass, options);
   }

@@ -10,9 +10,9 @@
 #include <optional>
 
 #include "apps/program/command.h"
+#include "apps/program/machine.h"
 #include "apps/program/terminal.h"
 #include "apps/tasks/translate/saved.h"
-#include "apps/training/memory.h"
 #include "apps/training/program.h"
 #include "core/utf8.h"
 #include "nn/files/files.h"
@@ -43,13 +43,6 @@ void print_data(const TranslationFiles& files, const TranslationData& data, i64 
   print(files.hold_out() ? "validation, held out of these files" : "validation", data.validation);
   std::cerr << "vocabulary of " << data.vocabulary.size()
             << (data.vocabulary.is_segmented() ? " tokens, as segmented\n" : " tokens, by SentencePiece\n");
-}
-
-// Error, before they are read: too little memory for the texts.
-void check_room_for_texts(const TranslationFiles& files) {
-  std::vector<std::string> paths;
-  for (const NamedFile& file : named(files)) paths.push_back(file.path);
-  check_memory_for_texts("translate", paths);
 }
 
 // At most this many characters of a line, the last three of them points if it goes on.
@@ -300,7 +293,6 @@ void TranslateProgram::read(const UnfinishedTraining* unfinished) {
       nn::check_size(whole.parameter_count(), unfinished->path);
   }
   if (!unfinished && !run.init.empty()) kept.vocabulary = vocabulary_in(run.init);
-  check_room_for_texts(files_);
   std::optional<Phase> phase;  // what takes long is said
   data_ = translation_data(files_, recipe_, kept.vocabulary ? &*kept.vocabulary : nullptr,
                            [&](const std::string& what) { phase.emplace(what); });
@@ -309,14 +301,8 @@ void TranslateProgram::read(const UnfinishedTraining* unfinished) {
 }
 
 Task& TranslateProgram::build() {
-  const i64 copies = 1 + numbers_for_each_parameter(recipe_);
-  check_memory("translate",
-               {.parameters = recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count(), .copies = copies});
-  TranslationTask& task = task_.emplace(recipe_, *data_);
-  double kept = 0;
-  for (const BatchShape& shape : task.batches().shapes()) kept = std::max(kept, task.model().kept_numbers(shape));
-  check_memory("translate", {.parameters = task.module().parameter_count(), .copies = copies, .kept = kept});
-  return task;
+  check_parameters_fit("translate", recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count());
+  return task_.emplace(recipe_, *data_);
 }
 
 Metadata TranslateProgram::of_training() const {

@@ -132,46 +132,6 @@ TEST_CASE("the presets of the other models have a size like that of tiny") {
   }
 }
 
-TEST_CASE("a model keeps twice as much for two rows as for one") {
-  const BatchShape one{.rows = 1, .source_length = 5, .target_length = 7};
-  const BatchShape two{.rows = 2, .source_length = 5, .target_length = 7};
-  for (const ModelKind kind : every_kind) {
-    AnimalTraining training(small_recipe_of(kind));
-    const TranslationModel& model = training.task.model();
-    CHECK(model.kept_numbers(two) == 2 * model.kept_numbers(one));
-  }
-}
-
-TEST_CASE("what a model is said to keep for backward is at least a third of what it keeps, and never more") {
-  if (!small::counts_memory()) return;
-  const BatchShape shape{.rows = 30, .source_length = 12, .target_length = 15};
-  Rng rng(2);
-  const auto tokens = [&](i64 length) { return randint(first_piece_id, 9, {shape.rows, length}, rng); };
-  const TranslationBatch batch{
-      .source = tokens(12), .target = tokens(15), .labels = tokens(15), .tokens = shape.rows * shape.target_length};
-  for (const ModelKind kind : every_kind) {
-    CAPTURE(name_of(kind));
-    TranslationRecipe recipe = small_recipe_of(kind);
-    recipe.model.layer.d_model = 32;
-    recipe.model.layer.num_heads = 2;
-    recipe.model.layer.d_ff = 64;
-    recipe.recurrent.d_embedding = recipe.recurrent.d_output = 24;
-    recipe.recurrent.d_encoder = recipe.recurrent.d_attention = 32;
-    recipe.recurrent.d_decoder = 48;
-    recipe.convolutional.d_embedding = 24;
-    recipe.convolutional.d_hidden = 48;
-    AnimalTraining training(recipe);
-    const TranslationModel& model = training.task.model();
-    nn::Pass pass = nn::Pass::training(1, 1);
-    const i64 before = memory_counters().live_bytes;
-    const Variable loss = model.loss(batch, pass, {.ignore_index = pad_id});
-    const double kept = static_cast<double>(memory_counters().live_bytes - before) / 4;
-    CAPTURE(kept);
-    CHECK(model.kept_numbers(shape) <= kept);
-    CHECK(model.kept_numbers(shape) >= kept / 3);
-  }
-}
-
 TEST_CASE("no model writes more tokens than it was trained for") {
   for (const ModelKind kind : every_kind) {
     CAPTURE(name_of(kind));
