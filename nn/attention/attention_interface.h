@@ -4,8 +4,8 @@
 // The layers of encoders, decoders and GPTs hold a Part<Attention> (nn/part.h). MultiHeadAttention is the attention of
 // the paper. Your own attention derives from Attention and is assigned to the part:
 //   for (nn::EncoderLayer& layer : encoder.layers) layer.self_attn = MyAttention(64, 4, rng);
-// It must define self_attention and visit. The other functions, if not defined, throw an error that says so. With `state`
-// and `next` it can generate: it keeps what it likes of the positions that it has read, such as keys and values
+// It must define self_attention and visit. The other functions, if not defined, throw an error that says so. With
+// `state` and `next` it can generate: it keeps what it likes of the positions that it has read, such as keys and values
 // (nn/attention/key_value_cache.h), or the running sums of linear attention.
 // Positions that the mask pads (of x in self-attention, of memory in cross-attention) reach these functions as zeros if
 // they hold NaN, infinity or huge numbers (nn/layers/padding.h).
@@ -21,9 +21,9 @@
 
 namespace orrery::nn {
 
-/// What an attention keeps between the calls of a generation: a value of a type of its own, which can be copied and has
-/// a function `void choose(std::span<const i64>)`. A step that fails goes back to a copy from before the step. So `next`
-/// replaces the tensors of its state, or writes where the copy does not read.
+/// What an attention keeps between the calls of a generation: a value of a type of its own, which can be copied and
+/// has a function `void choose(std::span<const i64>)`. A step that fails goes back to a copy from before the step. So
+/// `next` replaces the tensors of its state, or writes where the copy does not read.
 class AttentionState {
  public:
   template <class S>
@@ -72,7 +72,8 @@ struct Attention : Module {
   virtual Variable self_attention(const Variable& x, const Mask& mask, Pass& pass) const = 0;
   virtual Variable cross_attention(const Variable& x, const Variable& memory, const Mask& mask, Pass& pass) const;
 
-  // For generation: the same attention, for some positions after another. Nothing is recorded, and no dropout is applied.
+  // For generation: the same attention, for a few positions after the others. Nothing is recorded, and no dropout is
+  // applied.
 
   /// The state of causal self-attention before the first position of B sequences. It grows when it has no room for more
   /// than `capacity` positions.

@@ -7,8 +7,8 @@
 // layers of GPT-2. It is a plain value and belongs to the caller that generates; layers hold nothing between calls. The
 // keys of one head are contiguous, and so are its values, so that attention reads memory from one end to the other.
 // Beam search continues some sequences several times and gives up others (nn/generate/beam_search.h). So a sequence has
-// a slot, and choosing sequences changes their slots only: sequences that continue the same one share its slot. Keys and
-// values are copied when something is appended, for the second and further continuations of a sequence.
+// a slot, and choosing sequences changes their slots only: sequences that continue the same one share its slot. Keys
+// and values are copied when something is appended, for the second and further continuations of a sequence.
 // Shapes: keys [slots, h, capacity, d_k], values [slots, h, capacity, d_v], of which the first `length` positions are
 // filled. B is the number of sequences: as many as `slots` names or, if it is empty, as there are slots.
 #pragma once

@@ -14,8 +14,8 @@ void check_length(i64 max_len, i64 positions) {
         ", the model's positions, not ", max_len);
 }
 
-// A Transformer's states begin with room for at most this many positions: few sentences come near max_len. Doubled a few
-// times, the room is for max_len, or hardly more. Those of a GPT have room for max_len at once.
+// A Transformer's states begin with room for at most this many positions: few sentences come near max_len. Doubled a
+// few times, the room is for max_len, or hardly more. Those of a GPT have room for max_len at once.
 constexpr i64 most_at_first = 32;
 i64 first_capacity(i64 max_len) {
   i64 capacity = max_len;

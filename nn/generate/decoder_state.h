@@ -1,11 +1,10 @@
 // Chapter 7. Decoders one step at a time: what they keep between tokens, and the next positions computed from it.
 //
-// The layers are those of nn/models/stack.h, but they are given only the new positions. Each
-// attention has a state of its own for the earlier ones, such as a cache of keys and values
-// (nn/attention/key_value_cache.h). The encoder's output never changes, so cross-attention projects it only once. The
-// logits are those of the whole sequence except for rounding (the tests allow 1e-5 of the largest in f32, 1e-12 in
-// f64), and the tokens are the same. A state belongs to its caller. A copy shares its memory, so continue with only one
-// of the two.
+// The layers are those of nn/models/stack.h, but they are given only the new positions. Each attention has a state of
+// its own for the earlier ones, such as a cache of keys and values (nn/attention/key_value_cache.h). The encoder's
+// output never changes, so cross-attention projects it only once. The logits are those of the whole sequence except for
+// rounding (the tests allow 1e-5 of the largest in f32, 1e-12 in f64), and the tokens are the same. A state belongs to
+// its caller. A copy shares its memory, so continue with only one of the two.
 //   NoGradient nothing_recorded;
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
 //   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
