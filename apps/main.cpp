@@ -3,7 +3,7 @@
 #include "apps/program/crowding.h"
 #include "apps/program/openblas_start.h"
 
-#ifndef __SANITIZE_ADDRESS__  // AddressSanitizer's library is not ready so early
+#ifndef ORRERY_SANITIZED  // AddressSanitizer's library is not ready so early
 // The only functions that run before OpenBLAS's own.
 [[gnu::section(".preinit_array"),
   gnu::used]] static void (*const before_libraries)(int, char**, char**) = orrery::guard_openblas_start;

@@ -38,6 +38,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
 endif()
 if(ORRERY_SANITIZE)
   target_compile_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all)
+  target_compile_definitions(orrery_options INTERFACE ORRERY_SANITIZED)  # for tests that a sanitizer would disturb
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # As GCC's manual says, this warning gives false alarms with sanitizers.
     target_compile_options(orrery_options INTERFACE -Wno-maybe-uninitialized)

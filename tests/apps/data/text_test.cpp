@@ -79,7 +79,7 @@ TEST_CASE("a long text takes little memory, and its blocks are those of the text
   ShuffledBlocks shuffled(data.training, 64, Rng(1));
   CHECK(shuffled.batch(0, 24).ids.count() == 24 * 64);
   CHECK(length_of(data.validation, data.tokenizer).tokens == 999'999);
-#ifndef __SANITIZE_ADDRESS__  // which keeps memory that was given back
+#ifndef ORRERY_SANITIZED  // AddressSanitizer keeps memory that was given back
   CHECK(megabytes("VmHWM") - before < 60);
 #endif
   std::vector<i32> first(6);

@@ -81,7 +81,7 @@ TEST_CASE("the check stands in every program that uses the library, and is compi
 }
 
 // Under a sanitizer the program needs more addresses than qemu has.
-#if defined(__AVX__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__AVX__) && !defined(ORRERY_SANITIZED)
 TEST_CASE("on a CPU without AVX a program built for AVX says so and ends with 1") {
   if (!tools::are_there({"qemu-x86_64"})) return;
   for (const std::string executable : {"'" ORRERY_PROGRAM "' --version", "'" ORRERY_PLAIN_USER "'"}) {
