@@ -11,6 +11,7 @@
 #include "apps/program/columns.h"
 #include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
+#include "core/files/json.h"
 
 #ifdef ORRERY_HAS_BENCHMARK
 #include <benchmark/benchmark.h>
@@ -172,7 +173,7 @@ int run_entries(const MicroBench& bench, const BenchOptions& options, const std:
   MicroReporter reporter(bench, entries);
   benchmark::RunSpecifiedBenchmarks(&reporter, ".");
   benchmark::ClearRegisteredBenchmarks();
-  write_results(options, bench.name, nlohmann::ordered_json::parse(reporter.json()));
+  write_results(options, bench.name, parse_json_object(reporter.json(), "bench " + bench.name));
   return reporter.missed() ? failed : done;
 }
 
