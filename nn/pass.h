@@ -19,7 +19,7 @@
 
 namespace orrery::nn {
 
-struct Module;
+class Module;
 
 /// Attention weights before dropout, [B, h, n, m], of each attention in the order in which they were computed.
 struct AttentionRecorder {

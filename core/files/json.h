@@ -41,8 +41,8 @@ std::string json_text(const Json& json, int indent = -1);
 /// The same in ASCII alone, for a terminal, which other characters could control.
 std::string json_in_ascii(const Json& json, int indent = -1);
 
-/// An object that is written field by field: when memory runs out in a save, this throws, and the training is as before.
-/// (A Json with fields allocates when it is destroyed, and would end the program.) Include <nlohmann/json.hpp>, too.
+/// An object that is written field by field: when memory runs out in a save, this throws, and the training is as it
+/// was. (A Json with fields allocates when it is destroyed, and would end the program.) Needs <nlohmann/json.hpp>.
 class ObjectText {
  public:
   /// Numbers, true or false, text, null, and lists of them. Errors: json::exception of text that is not UTF-8.

@@ -29,10 +29,11 @@ inline void find_names(const std::string& path, const std::string& pattern, std:
   }
 }
 
-/// The functions that a header declares.
+/// The operations that a header declares: all functions, except those that compute one by plain loops to be read.
 inline std::set<std::string> functions_of(const std::string& header) {
   std::set<std::string> functions;
-  find_names(std::string(ORRERY_SOURCE_DIR) + "/" + header, R"(^[A-Za-z][\w:<>, ]* (\w+)\()", functions);
+  const std::string function = R"(^[A-Za-z][\w:<>, ]* (?!\w+_by_loops)(\w+)\()";
+  find_names(std::string(ORRERY_SOURCE_DIR) + "/" + header, function, functions);
   return functions;
 }
 

@@ -25,8 +25,8 @@ struct TranslationData {
   std::vector<u32> checksums;  ///< CRC32C of each file
 };
 /// Reads the files. The vocabulary is made of the training pairs, unless it is given. Before each part of the work that
-/// may take long, `tell` is called with what begins. Errors: a text that does not fit into memory (`limit_memory`); those
-/// of the recipe, `read_pairs`, `hold_out`, `Vocabulary` and `corpus_of`.
+/// may take long, `tell` is called with what begins. Errors: a text that does not fit into memory (`limit_memory`);
+/// those of the recipe, `read_pairs`, `hold_out`, `Vocabulary` and `corpus_of`.
 TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
                                  const Vocabulary* vocabulary = nullptr,
                                  const std::function<void(const std::string& what)>& tell = {});

@@ -62,7 +62,7 @@ std::set<std::string> installed_headers() {
   return headers;
 }
 
-// The headers that a user includes, from the rows "| `core/a.h`, `core/b.h` | what for |" of the README.
+// The headers that a user includes, from the rows "| headers | what for |" of the README.
 std::set<std::string> public_headers() {
   static const std::regex row("^\\| (`[a-z_/]+\\.h`.*) \\| .* \\|$"), name("`([a-z_/]+/[a-z_]+\\.h)`");
   std::set<std::string> headers;

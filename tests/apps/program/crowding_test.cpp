@@ -16,7 +16,7 @@ using namespace orrery;
 namespace {
 
 // A rule, and a machine where every look finds that threads waited for `part` of the time.
-struct Machine {
+struct BusyMachine {
   CrowdingRule rule;
   int asked;
   double now = 0;
@@ -33,14 +33,14 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("crowding: a free machine gives all threads at once and always") {
-  Machine machine{.rule = {}, .asked = 4};
+  BusyMachine machine{.rule = {}, .asked = 4};
   CHECK(machine.rule.update(0, 0, 4) == 4);
   CHECK(machine.looks_with_all(10, 0) >= 999);
   CHECK(machine.rule.update(machine.now, 0, 8) == 8);
 }
 
 TEST_CASE("crowding: what waits little, or seldom, keeps all threads") {
-  Machine machine{.rule = {}, .asked = 2};
+  BusyMachine machine{.rule = {}, .asked = 2};
   CHECK(machine.looks_with_all(10, 0.15) >= 999);
   for (int i = 0; i < 100; ++i) {  // a time slice of 4 ms every 50 ms
     CHECK(machine.rule.update(machine.now += 0.01, 0.004, 2) == 2);
@@ -49,7 +49,7 @@ TEST_CASE("crowding: what waits little, or seldom, keeps all threads") {
 }
 
 TEST_CASE("crowding: beside a program that computes, two threads become one, and try again ever more seldom") {
-  Machine machine{.rule = {}, .asked = 2};
+  BusyMachine machine{.rule = {}, .asked = 2};
   CHECK(machine.looks_with_all(0.1, 0.5) <= 6);
   CHECK(machine.rule.threads() == 1);
   CHECK(machine.looks_with_all(3, 0.5) <= 30);
@@ -59,7 +59,7 @@ TEST_CASE("crowding: beside a program that computes, two threads become one, and
 }
 
 TEST_CASE("crowding: when the other program ends, all threads come back, and a new one is met as the first was") {
-  Machine machine{.rule = {}, .asked = 2};
+  BusyMachine machine{.rule = {}, .asked = 2};
   machine.looks_with_all(20, 0.5);
   machine.looks_with_all(3.5, 0);
   CHECK(machine.rule.threads() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("crowding: as many threads are left as had cores, and at least one") {
 }
 
 TEST_CASE("crowding: another number of threads begins anew") {
-  Machine machine{.rule = {}, .asked = 2};
+  BusyMachine machine{.rule = {}, .asked = 2};
   machine.looks_with_all(20, 0.5);
   CHECK(machine.rule.update(machine.now += 0.01, 0, 3) == 3);
 }

@@ -1,6 +1,8 @@
 // Chapter 7. Grades exercise 7.3.
 
 void grade(Grader& g) {
+  Rng shapes = Rng::of_shapes();  // the layers take no memory
+  const auto count = [](nn::Module&& layer) { return static_cast<double>(layer.parameter_count()); };
   g.equal(
       "attention with d_model = 4", [] { return static_cast<double>(my_attention_count(4)); }, 80,
       "A map from 4 to 4 has 4 * 4 weights and 4 biases. How many maps are there?");
@@ -9,11 +11,11 @@ void grade(Grader& g) {
       "The first map has 16 biases, the second one 4.");
   g.equal(
       "an encoder layer of the base model", [] { return static_cast<double>(my_encoder_layer_count(512, 2048)); },
-      nn::EncoderLayer::parameter_count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
+      count(nn::EncoderLayer({.d_model = 512, .num_heads = 8, .d_ff = 2048}, shapes)),
       "Attention, feed-forward and two norms, each norm with a weight and a bias of d_model numbers.");
   g.equal(
       "a decoder layer of the base model", [] { return static_cast<double>(my_decoder_layer_count(512, 2048)); },
-      nn::DecoderLayer::parameter_count({.d_model = 512, .num_heads = 8, .d_ff = 2048}),
+      count(nn::DecoderLayer({.d_model = 512, .num_heads = 8, .d_ff = 2048}, shapes)),
       "A decoder layer has a sub-layer more than an encoder layer, and each sub-layer has a norm.");
   g.equal(
       "the base model with 37,000 words", [] { return static_cast<double>(my_model_count(37000, 512, 2048, 6)); },
