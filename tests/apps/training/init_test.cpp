@@ -33,14 +33,14 @@ TEST_CASE("--init starts from a model's weights, and what does not fit is said a
   CHECK_FALSE(contains(same.text, "left over"));
   const orrery::TensorMap given = read_safetensors(first).tensors, kept = read_safetensors(second).tensors;
   CHECK(given.size() == kept.size());
-  for (const auto& [name, tensor] : given) CHECK_MESSAGE(same_bits(kept.at(name), tensor), name);
+  for (const auto& each : given) CHECK_MESSAGE(same_bits(kept.at(each.first), each.second), each.first);
 
   const Result grown = errors(deeper + from_first + "--overwrite --save '" + second + "'");
   REQUIRE(grown.exit_code == 0);
   CHECK(contains(grown.text, "  not in it: encoder.layers.1."));
   CHECK(contains(grown.text, " more\n"));
   const orrery::TensorMap larger = read_safetensors(second).tensors;
-  for (const auto& [name, tensor] : given) CHECK_MESSAGE(same_bits(larger.at(name), tensor), name);
+  for (const auto& each : given) CHECK_MESSAGE(same_bits(larger.at(each.first), each.second), each.first);
   const Result back = errors(still + "--init '" + second + "'");
   CHECK(back.exit_code == 0);
   CHECK(contains(back.text, "  left over: encoder.layers.1."));
