@@ -252,7 +252,7 @@ void LmProgram::read(const UnfinishedTraining* unfinished) {
                                         : run.init.empty()
                                             ? std::nullopt
                                             : tokenizer_in(run.init, read_safetensors_metadata(run.init));
-  check(!unfinished || kept, "lm", unfinished->path, " does not say what its tokens are");
+  if (unfinished) check(kept.has_value(), "lm", unfinished->path, " does not say what its tokens are");
   const Tokenizer tokenizer = kept ? *kept : new_tokenizer(texts, tokens_, vocabulary_size_);
   if (unfinished) {
     nn::GptConfig model = recipe_.model;
