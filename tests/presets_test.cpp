@@ -4,7 +4,6 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <set>
 
 #include "tests/style_source.h"
 
@@ -21,19 +20,6 @@ std::string unbounded_presets(const nlohmann::json& presets) {
   for (const auto& preset : presets.at("buildPresets"))
     if (preset.contains("jobs")) found += preset.at("name").get<std::string>() + ": jobs\n";
   return found;
-}
-
-// The entries of ctest that run the cases named "slow: ...".
-std::set<std::string> slow_entries() {
-  std::set<std::string> entries;
-  for (const style::Source& source : style::tree()) {
-    if (!source.path.starts_with("tests/") || !source.path.ends_with("_test.cpp")) continue;
-    const bool slow = std::any_of(source.lines.begin(), source.lines.end(),
-                                  [](const std::string& line) { return line.starts_with("TEST_CASE(\"slow: "); });
-    const std::string name = source.path.substr(std::string("tests/").size());
-    if (slow) entries.insert(name.substr(0, name.rfind("_test.cpp")) + ":slow");
-  }
-  return entries;
 }
 
 }  // namespace
@@ -54,46 +40,4 @@ TEST_CASE("a preset without a bound is found") {
   const auto presets = nlohmann::json::parse(
       R"({"configurePresets": [{"name": "a"}], "buildPresets": [{"name": "b", "jobs": 0}, {"name": "c"}]})");
   CHECK(unbounded_presets(presets) == "a: generator\nb: jobs\n");
-}
-
-TEST_CASE("the sanitizers' first run leaves out what .ci/run names, and nothing else") {
-  std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
-  const auto presets = nlohmann::json::parse(file);
-  const std::string script = contents(style::root / ".ci/run");
-  bool found = false;
-  for (const auto& preset : presets.at("testPresets")) {
-    if (preset.at("name") != "asan") continue;
-    found = true;
-    CHECK(preset.at("filter").at("exclude").at("label") == "long|slow|seeds|browser");
-    CHECK(preset.at("filter").at("exclude").at("name") ==
-          "^(apps/(measure/(bench/.*|claims/claims)|book/reader|install/install|check/(gradcheck|leakcheck)|openmp)|"
-          "autograd/check/mutation|promises/blas_builds|faults/two_processes)$");
-  }
-  CHECK(found);
-  for (const std::string name : {"apps/measure/bench", "apps/openmp", "apps/measure/claims/claims", "apps/book/reader",
-                                 "apps/install/install", "autograd/check/mutation", "apps/check/gradcheck",
-                                 "apps/check/leakcheck", "promises/blas_builds", "faults/two_processes"}) {
-    CAPTURE(name);
-    CHECK(script.find(name) != std::string::npos);
-  }
-}
-
-TEST_CASE("the sanitizers' run leaves out five slow entries and no other, and .ci/run names them") {
-  std::ifstream file(ORRERY_SOURCE_DIR "/CMakePresets.json");
-  const auto presets = nlohmann::json::parse(file);
-  const std::string script = contents(style::root / ".ci/run");
-  std::set<std::string> left_out;
-  for (const auto& preset : presets.at("testPresets")) {
-    if (preset.at("name") != "asan-slow") continue;
-    const std::regex name(preset.at("filter").at("exclude").at("name").get<std::string>());
-    for (const std::string& entry : slow_entries())
-      if (std::regex_search(entry, name)) left_out.insert(entry);
-  }
-  CHECK(left_out == std::set<std::string>{"apps/measure/claims/claims:slow", "apps/tasks/lm/minutes:slow",
-                                          "promises/operation_bits:slow", "promises/scarce_memory:slow",
-                                          "promises/training_bits:slow"});
-  for (const std::string& entry : left_out) {
-    CAPTURE(entry);
-    CHECK(script.find(entry.substr(0, entry.rfind(':'))) != std::string::npos);
-  }
 }

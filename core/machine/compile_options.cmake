@@ -44,4 +44,8 @@ if(ORRERY_SANITIZE)
     target_compile_options(orrery_options INTERFACE -Wno-maybe-uninitialized)
   endif()
   target_link_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE})
+  if(ORRERY_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    # Objects of GCC's standard library, which has no sanitizer, were made without the type information it looks for.
+    target_compile_options(orrery_options INTERFACE -fno-sanitize=vptr)
+  endif()
 endif()

@@ -1,4 +1,4 @@
-# Targets for libFuzzer, clang's fuzzer: the preset `fuzz`, whose ORRERY_SANITIZE has "fuzzer-no-link", builds them beside
+# Targets for libFuzzer, clang's fuzzer: the preset `asan`, whose ORRERY_SANITIZE has "fuzzer-no-link", builds them beside
 # the tests, from the same objects. tests/fuzz/run runs them.
 foreach(name checkpoint config text vocabulary)
   add_executable(fuzz_${name} ${CMAKE_CURRENT_LIST_DIR}/${name}.cpp)
