@@ -161,7 +161,7 @@ set(exercise_sources apps/book/exercises.cpp ${exercise_folder}/chapters.cpp ${e
 if(ORRERY_SANITIZE)
   add_library(orrery_exercises OBJECT ${exercise_sources})  # compiled by clang, and not run
 else()
-  add_executable(orrery_exercises ${exercise_sources})
+  add_executable(orrery_exercises EXCLUDE_FROM_ALL ${exercise_sources})  # a tenth of the whole build; tests/run slow
 endif()
 # What is linked last has the last word: clang takes the last option about a warning.
 add_library(orrery_answer_options INTERFACE)
@@ -178,5 +178,5 @@ endif()
 foreach(chapter ${exercise_chapters})
   add_test(NAME book/exercises_${chapter} COMMAND orrery_exercises ${chapter})
   string(REPLACE bugs 9 label ${chapter})
-  set_property(TEST book/exercises_${chapter} APPEND PROPERTY LABELS ch${label})
+  set_property(TEST book/exercises_${chapter} APPEND PROPERTY LABELS ch${label} slow)
 endforeach()
