@@ -4,8 +4,8 @@
 #include <iomanip>
 
 #include "apps/show/figure/figures.h"
+#include "tests/apps/book/text_rules.h"
 #include "tests/apps/run_program.h"
-#include "tests/text.h"
 
 using namespace orrery;
 using namespace orrery::style;
@@ -56,7 +56,7 @@ bool is_manual(const std::string& folder) {
 }
 
 Words all_readmes() {
-  Words readmes{"README.md", "tests/README.md"};
+  Words readmes{"README.md", "README.zh.md", "tests/README.md"};
   for (const std::string& folder : rooms())
     if (!is_manual(folder)) readmes.push_back(folder + "/README.md");
   return readmes;
@@ -64,7 +64,7 @@ Words all_readmes() {
 
 // Every text in the folders that are ours, but for the reader's own.
 Words all_texts() {
-  Words texts{"README.md"};
+  Words texts{"README.md", "README.zh.md"};
   for (const std::string folder : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
       const std::string path = entry.path().lexically_relative(root).generic_string();
@@ -106,17 +106,28 @@ TEST_CASE("prose in Markdown has at most 110 columns") {
   }
 }
 
-TEST_CASE("code in the README is taken from the files it links, line by line") {
-  size_t excerpts = 0;
-  for (const Block& block : parse_text(lines_of("README.md")).blocks) {
-    if (block.language != "cpp") continue;
-    ++excerpts;
-    CAPTURE(block.linked);
-    CHECK(block.linked.starts_with("apps/book/ch"));
-    CHECK(block.lines.size() >= 4);
-    CHECK(missing_line(block.lines, lines_of(block.linked)) == "");
+TEST_CASE("code in the README is taken from the files it links, line by line; so it is in Chinese") {
+  for (const std::string readme : {"README.md", "README.zh.md"}) {
+    size_t excerpts = 0;
+    for (const Block& block : parse_text(lines_of(readme)).blocks) {
+      if (block.language != "cpp") continue;
+      ++excerpts;
+      CAPTURE(readme);
+      CAPTURE(block.linked);
+      CHECK(block.linked.starts_with("apps/book/ch"));
+      CHECK(block.lines.size() >= 4);
+      CHECK(missing_line(block.lines, lines_of(block.linked)) == "");
+    }
+    CHECK(excerpts == 2);
   }
-  CHECK(excerpts == 2);
+}
+
+TEST_CASE("the README in Chinese says no number that the English one does not say") {
+  std::set<std::string> said;
+  for (const auto& [number, line] : numbers_of(parse_text(lines_of("README.md")).prose)) said.insert(number);
+  CHECK(said.size() >= 20);
+  for (const auto& [number, line] : numbers_of(parse_text(lines_of("README.zh.md")).prose))
+    CHECK_MESSAGE(said.contains(number), "README.zh.md:", line, " says ", number);
 }
 
 TEST_CASE("the README's table of speed says what its picture was drawn from") {
@@ -126,15 +137,18 @@ TEST_CASE("the README's table of speed says what its picture was drawn from") {
     out << std::fixed << std::setprecision(x >= 100 ? 0 : 1) << x;
     return out.str();
   };
-  const std::string readme = contents(root / "README.md");
   CHECK(figure.rows.size() == 8);
-  for (const SpeedRow& row : figure.rows) {
-    std::ostringstream line;
-    line << "| `" << row.config << "` | " << shown(row.pytorch_ms) << " | " << shown(row.orrery_ms) << " | "
-         << std::fixed << std::setprecision(1) << row.pytorch_ms / row.orrery_ms << " | " << std::setprecision(0)
-         << row.pytorch_mb << " and " << row.orrery_mb << " MB |";
-    CAPTURE(line.str());
-    CHECK(readme.find(line.str()) != readme.npos);
+  for (const auto& [name, joined] : {std::pair{"README.md", " and "}, std::pair{"README.zh.md", " 和 "}}) {
+    const std::string readme = contents(root / name);
+    for (const SpeedRow& row : figure.rows) {
+      std::ostringstream line;
+      line << "| `" << row.config << "` | " << shown(row.pytorch_ms) << " | " << shown(row.orrery_ms) << " | "
+           << std::fixed << std::setprecision(1) << row.pytorch_ms / row.orrery_ms << " | " << std::setprecision(0)
+           << row.pytorch_mb << joined << row.orrery_mb << " MB |";
+      CAPTURE(name);
+      CAPTURE(line.str());
+      CHECK(readme.find(line.str()) != readme.npos);
+    }
   }
 }
 

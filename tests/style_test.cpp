@@ -235,8 +235,9 @@ TEST_CASE("process-wide state is found where it is defined") {
 }
 
 TEST_CASE("the top level is what the design says") {
-  const std::set<std::string> wanted{"core",  "autograd",       "nn",        "optim",   "apps",
-                                     "tests", "CMakeLists.txt", "README.md", "LICENSE", "CMakePresets.json"};
+  const std::set<std::string> wanted{
+      "core",    "autograd",         "nn", "optim", "apps", "tests", "CMakeLists.txt", "README.md", "README.zh.md",
+      "LICENSE", "CMakePresets.json"};
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     const std::string name = entry.path().filename();

@@ -27,7 +27,7 @@ program::Result make_site(const std::string& folder, const std::string& from = O
 }
 
 std::vector<std::string> texts() {
-  std::vector<std::string> found{"README.md"};
+  std::vector<std::string> found{"README.md", "README.zh.md"};
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : fs::recursive_directory_iterator(style::root / layer))
       if (const std::string path = entry.path().lexically_relative(style::root).generic_string();
