@@ -8,7 +8,7 @@ local everyday = ' block chunk draw edge fold forward backward generator graph j
   'proof register score source step target thread unit value variable version view window weight '
 local texts, sources = {}, {}  -- by path: Markdown; the language
 local starters, only = {}, {}  -- the path of an exercise, by number; of a file, by its name, or false if it has several
-local terms, places = {}, {}   -- the glossary by word; which of its entries have a place in a chapter
+local terms, places, tips = {}, {}, {}  -- the glossary by word; which entries have a place in a chapter; what it says
 local book, folders, twins, wanted, index = {}, {}, {}, {}, ''  -- in order; in the other language; named; for search.js
 local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
 local function read(name) return assert(io.open(name, 'rb')):read('a') end
@@ -66,7 +66,7 @@ local function link_words(text, is_bold)
       if entry and (here or not seen[entry]) then
         seen[entry], places[entry.id], i = true, places[entry.id] or here, i + #word
         out = out .. ('<a class="term"%s href="%s#%s" title="%s">%s</a>'):format(here and ' id="word-' .. entry.id .. '"' or '',
-          href(glossary), entry.id, entry.tip, word)
+          href(lang == 'zh' and twins[glossary] or glossary), entry.id, tips[entry.id][lang], word)
         break
       end
     end
@@ -83,7 +83,7 @@ local function link_section(html)
     if lang == 'zh' and not quiet then text = text:gsub('([\128-\255])%s([\128-\255])', '%1%2') end  -- the end of a line is no space
     local to = last == '<code>' and not quiet and named(plain(text))
     if to then text = link(to, text)
-    elseif last ~= '<code>' and not quiet and path ~= glossary then text = link_words(text, last == '<strong>' or nil) end
+    elseif last ~= '<code>' and not quiet and not path:match('^apps/book/glossary') then text = link_words(text, last == '<strong>' or nil) end
     if not quiet then quiet = tag:match('^<(a) ') or tag:match('^<(pre)') or tag:match('^<(math)')
     elseif tag == '</' .. quiet .. '>' then quiet = false end
     last = tag
@@ -148,18 +148,18 @@ local function make_source(name)
   add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
   leave('<h1>' .. name:match('[^/]+$') .. '</h1>\n' .. code, '')
 end
-
--- A row "| word | 中文 | what it is | 2 |" gets an address, and a link to where the chapter explains the word.
+-- A row "| word | 中文 | what it is | 2 |", in English and then in Chinese, gets an address and a link to its chapter.
 local function read_entry(word, chinese, sentence, where)
   if not where:match('^%d$') and not where:match('^%[') then return end  -- of the other table
   local id = word:lower():gsub('[ ,()]+', '-'):gsub('%-$', '')
-  for one in (word:gsub(' %(.*', '') .. '、' .. chinese .. '、'):lower():gsub(', ', '、'):gmatch('(.-)、') do
+  local known, tip = tips[id], word .. ', ' .. chinese .. ': ' .. sentence:gsub('"', '&quot;')
+  tips[id] = {en = known and known.en or tip, zh = tip}
+  for one in (known and '' or word:gsub(' %(.*', '') .. '、' .. chinese .. '、'):lower():gsub(', ', '、'):gmatch('(.-)、') do
     terms[one] = terms[one] or {}
-    table.insert(terms[one], {id = id, chapter = where, tip = word .. ', ' .. chinese .. ': ' .. sentence:gsub('"', '&quot;'),
-                              only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
+    table.insert(terms[one], {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
   end
-  add_to_index('apps/book/glossary.html#' .. id, title(glossary), word .. ', ' .. chinese, sentence)
-  where = where:gsub('^%d$', '[%0](ch%0/README.md#word-' .. id .. ')')
+  if not known then add_to_index('apps/book/glossary.html#' .. id, title(glossary), word .. ', ' .. chinese, sentence) end
+  where = where:gsub('^%d$', '[%0](ch%0/README' .. (known and '.zh.md)' or '.md#word-' .. id .. ')'))
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
 
@@ -178,7 +178,7 @@ function Pandoc()
   end
   local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name end
   table.sort(book, function(a, b) return rank(a) < rank(b) end)
-  texts[glossary] = texts[glossary]:gsub('\n| ([^|\n]+) | ([^|\n]+) | ([^|\n]+) | ([^|\n]+) |', read_entry)
+  for _, name in ipairs{glossary, twins[glossary]} do texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
   for _, names in ipairs{book, folders} do
     for _, name in ipairs(names) do
       make_text(name)

@@ -1,5 +1,5 @@
 // Chapter 0. The glossary: sorted, each word with its Chinese one, a sentence and a chapter, or a linked page, that has
-// the word. The book's README links every chapter.
+// the word; the Chinese one has the same words. The book's README links every chapter, in both languages.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -92,6 +92,15 @@ TEST_CASE("the glossary has its words sorted, in two languages, each with a sent
     CHECK(entries[i].sentence.ends_with("."));
     if (i > 0) CHECK(lower_case(entries[i - 1].word) < lower_case(entries[i].word));
   }
+  const std::vector<Entry> translated = entries_of(orrery::contents(root / "apps/book/glossary.zh.md"));
+  CHECK(translated.size() == entries.size());
+  for (size_t i = 0; i < std::min(entries.size(), translated.size()); ++i) {
+    CAPTURE(entries[i].word);
+    CHECK(translated[i].word == entries[i].word);
+    CHECK(translated[i].chinese == entries[i].chinese);
+    CHECK(translated[i].place == entries[i].place);
+    CHECK(translated[i].sentence.ends_with("\u3002"));
+  }
   CHECK(entries_of("| a | \xE5\xBC\xA0 | B. | 2 |\n| a | b | c |\n| a | b | C. | [d](e/f.md) |\n").size() == 2);
   CHECK(has_chinese("\xE5\xBC\xA0 b"));
   CHECK_FALSE(has_chinese("b"));
@@ -109,10 +118,12 @@ TEST_CASE("the files that the glossary names are there") {
 }
 
 TEST_CASE("the book's README links every chapter") {
-  const std::string text = orrery::contents(root / "apps/book/README.md");
-  for (int chapter = 0; chapter <= 9; ++chapter) {
-    const std::string link = "ch" + std::to_string(chapter) + "/README.md";
-    CAPTURE(link);
-    CHECK(text.find("](" + link + ")") != text.npos);
+  for (const std::string file : {"README.md", "README.zh.md"}) {
+    const std::string text = orrery::contents(root / "apps/book" / file);
+    for (int chapter = 0; chapter <= 9; ++chapter) {
+      const std::string link = "ch" + std::to_string(chapter) + "/" + file;
+      CAPTURE(link);
+      CHECK(text.find("](" + link + ")") != text.npos);
+    }
   }
 }
