@@ -1,7 +1,6 @@
 // Chapter 9. Files of others, and what the program says of them: one line that names the file and commands no terminal.
 #include "core/files/safetensors.h"
-#include "tests/apps/lm_program.h"
-#include "tests/apps/tasks/toy/toy_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;

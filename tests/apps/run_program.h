@@ -1,4 +1,4 @@
-// Chapter 9. Running the built program from a test: its exit code, and what it wrote.
+// Chapter 9. Running the built program from a test: trainings that take a moment, the exit code, what it wrote.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,8 +11,22 @@
 #include <vector>
 
 #include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
 
 namespace orrery::program {
+
+using orrery::written;
+using small::contains;
+using small::repeated;
+using small::times;
+
+/// Options of an lm that takes a moment: a tiny model, and few steps (`quick_lm`).
+inline const std::string tiny = "--batch 2 --block 8 --layers 1 --heads 2 --d-model 8 --d-ff 8 ";
+inline const std::string quick_lm = tiny + "--steps 4 --warmup 1 --evaluate-every 2 --estimate-batches 2 ";
+/// A toy that learns next to nothing, in a moment.
+inline const std::string small_toy_options =
+    "--batch 4 --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --max-length 9 ";
+inline const std::string quick_toy = "toy --steps 3 " + small_toy_options;
 
 struct Result {
   int exit_code;
@@ -42,9 +56,6 @@ inline Result run(const std::string& arguments, const std::string& redirect = "2
 
 /// What it wrote to stderr, stdout left out.
 inline Result errors(const std::string& arguments) { return run(arguments, "2>&1 >/dev/null"); }
-
-using small::contains;
-using small::times;
 
 /// Line number `i` of a text; negative numbers count from the end.
 inline std::string line(const std::string& text, int i) {

@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/apps/lm_program.h"
-#include "tests/apps/tasks/toy/toy_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/faults/folder_state.h"

@@ -1,7 +1,7 @@
 // Chapter 8. Promise 4: an OpenBLAS whose kernels have narrower vectors than the library computes no product.
 #include "core/machine/vector_level.h"
 #include "core/products/gemm.h"
-#include "tests/apps/tasks/toy/toy_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 #include "tests/promises/rerun.h"
 

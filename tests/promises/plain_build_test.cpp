@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "tests/apps/install/tools.h"
-#include "tests/apps/tasks/toy/toy_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;

@@ -2,7 +2,6 @@
 #include "apps/program/command.h"
 
 #include "tests/apps/run_program.h"
-#include "tests/apps/tasks/toy/toy_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;

@@ -3,8 +3,7 @@
 
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
-#include "tests/apps/lm_program.h"
-#include "tests/apps/tasks/toy/toy_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;

@@ -1,15 +1,28 @@
-// Chapter 9. What the tests of the trainer train: a line, of two parameters, in microseconds.
+// Chapter 9. What the tests of the trainer train: a line, of two parameters, in microseconds; with files, log and
+// messages too, as a program trains its model.
 #pragma once
 
 #include <cmath>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <string>
 
-#include "apps/training/trainer.h"
+#include "apps/training/run.h"
 #include "autograd/ops.h"
+#include "core/files/safetensors.h"
 #include "core/random.h"
 #include "core/tensor_ops.h"
-#include "tests/apps/training/train_until.h"
 
 namespace orrery::small {
+
+/// Goes on until `steps` steps are done since the beginning.
+inline void train_until(Trainer& trainer, i64 steps) {
+  while (trainer.steps_done() < steps) {
+    trainer.step();
+    if (trainer.evaluation_is_due()) trainer.evaluate();
+  }
+}
 
 // A line a x + b through points; micro-batches have different numbers of them. L = the mean squared distance.
 class Line final : public Task, public nn::Module {
@@ -95,6 +108,49 @@ struct LineTraining {
   explicit LineTraining(const TrainingRecipe& recipe) : task(recipe), trainer(task) {}
   Line task;
   Trainer trainer;
+};
+
+/// Trains a line to its end, as a program does; `heard` is what it wrote to stderr.
+struct LineRun {
+  explicit LineRun(const std::string& path, const TrainingRecipe& recipe = line_recipe())
+      : training(recipe), files("line", path) {}
+  void go(const RunHooks& hooks = {}, const std::string& log_path = "",
+          TrainingLog::Earlier earlier = TrainingLog::Earlier::kept) {
+    listen([&] {
+      TrainingLog log(log_path, earlier);
+      const Interrupt interrupt;
+      ending = run_steps(training.trainer, files, parts, log, interrupt, hooks);
+    });
+  }
+  void save(bool failed = false) {
+    TrainingLog none("", TrainingLog::Earlier::kept);
+    listen([&] { save_model(training.trainer, files, parts, none, "orrery line", failed); });
+  }
+  // Runs f, whose stderr goes to `heard`.
+  void listen(const std::function<void()>& f) {
+    std::ostringstream text;
+    struct RestoredStderr {  // also if f throws what is no Error
+      std::streambuf* before;
+      ~RestoredStderr() { std::cerr.rdbuf(before); }
+    };
+    const RestoredStderr restored{std::cerr.rdbuf(text.rdbuf())};
+    try {
+      f();
+    } catch (const Error& error) { problem = error.what(); }
+    heard += text.str();
+  }
+  double a() const { return training.task.a.value().item(); }
+  double saved_a() const { return read_safetensors(files.model()).tensors.at("a").item(); }
+
+  LineTraining training;
+  TrainingFiles files;
+  SavedParts parts{.save_model =
+                       [this](const std::string& path) {
+                         write_safetensors(path, {{"a", training.task.a.value()}, {"b", training.task.b.value()}});
+                       },
+                   .origin = {}};
+  Ending ending = Ending::finished;
+  std::string heard, problem;
 };
 
 }  // namespace orrery::small

@@ -1,22 +1,25 @@
-// Chapter 9. Tests of the files of a training: what was saved comes back, and a file that is not a training of the
-// program is refused.
+// Chapter 9. Tests of the files of a training: what was saved comes back, a file that is not a training of the program
+// is refused, and nobody's work is lost.
 #include "apps/training/training_files.h"
 
 #include <doctest/doctest.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "apps/program/options.h"
+#include "apps/training/model_file.h"
 #include "core/files/safetensors.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/run_program.h"
 #include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
+using namespace orrery::program;
 using small::error_of;
 using small::line_recipe;
 using small::LineTraining;
@@ -175,31 +178,6 @@ TEST_CASE("a model that replaces an unfinished one never stands beside the other
   CHECK(contents(full.files.resume()) == state);
 }
 
-TEST_CASE("a new training that is killed between its state and its model leaves its own state") {
-  const TemporaryFolder folder;
-  SavedLine old(folder / "line");
-  old.train_until(4);
-  REQUIRE(old.keep());
-  TrainingRecipe recipe = line_recipe();
-  recipe.seed = 9;
-  SavedLine line(folder / "line", recipe);
-  line.files.begin(true);
-  line.train_until(3);
-  line.parts.save_model = [](const std::string&) { fail("test", "killed"); };
-  CHECK_FALSE(line.keep());
-  CHECK(read_unfinished("line", line.files).recipe.seed == 9);
-}
-
-TEST_CASE("a state with more evaluations than steps is refused") {
-  const TemporaryFolder folder;
-  SavedLine line(folder / "line");
-  line.train_until(4);
-  REQUIRE(line.keep());
-  edit(line.files.resume(), "standing", "\"evaluations_since_best\":0",
-       "\"evaluations_since_best\":9223372036854775807");
-  CHECK(small::contains(error_of([&] { read_unfinished("line", line.files); }), "evaluations_since_best must be"));
-}
-
 TEST_CASE("a file that is not an unfinished training, of another program or damaged, is refused with its name") {
   const TemporaryFolder folder;
   SavedLine line(folder / "line");
@@ -220,6 +198,9 @@ TEST_CASE("a file that is not an unfinished training, of another program or dama
   CHECK(small::contains(edited("standing", "\"best_step\":3", "\"best_step\":5"), "best_step"));
   CHECK(small::contains(edited("standing", "\"positions\"", "\"places\""), "positions"));
   CHECK(small::contains(edited("standing", "\"tiles\":", "\"tiles\":9"), "tiles"));
+  CHECK(small::contains(
+      edited("standing", "\"evaluations_since_best\":0", "\"evaluations_since_best\":9223372036854775807"),
+      "evaluations_since_best must be"));
   CHECK(refusal([](const std::string& path) {
           write_safetensors(path, {{"a", zeros({2})}});
         }).ends_with("is not an unfinished training (it has no program)"));
@@ -292,4 +273,106 @@ TEST_CASE("a resumed training computes as it began, and another kernel's bits ar
   CHECK(heard.str() ==
         "warning: this training began with OpenBLAS's kernel Other; its bits will not be those of an uninterrupted "
         "one\n");
+}
+
+namespace {
+
+const std::string tiny_toy = "toy --threads 1 " + small_toy_options;
+
+}  // namespace
+
+TEST_CASE("a model or an unfinished training is begun anew only where that is allowed, and another file never") {
+  const orrery::TemporaryFolder folder;
+  orrery::ModelFile file("test", folder / "my model");
+  const auto refusal = [&](bool overwrite) { return error_of([&] { file.check_free(overwrite); }); };
+  CHECK(refusal(false) == "");
+  written(file.path(), "");  // as mktemp leaves it
+  CHECK(refusal(false) == "");
+  std::filesystem::remove(file.path());
+  orrery::write_safetensors(file.path(), {{"x", orrery::zeros({2})}});
+  CHECK(refusal(false) ==
+        "test: " + file.path() + " already holds a model: --overwrite replaces it, another name keeps both");
+  CHECK(refusal(true) == "");
+  orrery::write_safetensors(file.resume(), {{"x", orrery::zeros({2})}});
+  CHECK(refusal(false) == "test: " + file.resume() + " holds an unfinished training: continue it with --resume '" +
+                              file.path() + "', or start again with --overwrite");
+  CHECK(refusal(true) == "");
+  std::filesystem::remove(file.resume());
+  written(file.resume(), "mine");
+  CHECK(refusal(true).ends_with("is a file that holds no model; name another, or remove it"));
+}
+
+TEST_CASE("room is needed for the model, the unfinished training, and what replaces them") {
+  const orrery::TemporaryFolder folder;
+  const orrery::ModelFile file("test", folder / "model");
+  CHECK(error_of([&] { file.check_room(1000, 5000); }) == "");
+  const orrery::i64 half = static_cast<orrery::i64>(std::filesystem::space(folder.path()).available / 5 * 2);
+  CHECK(error_of([&] {
+          file.check_room(half, half);
+        }).find("are free (while a file is replaced, its old and new contents both take space)") !=
+        std::string::npos);  // two of them fit, and no third
+  CHECK(folder.count() == 0);
+}
+
+TEST_CASE("a second training into a file is refused, and told whose it is; a killed one does not stand in the way") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", save = " --save '" + file + "' ", toy = quoted_program + tiny_toy;
+  const Result second = shell(toy + "--steps 1000000" + save + ">/dev/null 2>&1 & until [ -s '" + file +
+                              ".lock' ]; do kill -0 $! || break; sleep 0.01; done; echo $!; " + toy + "--steps 3" +
+                              save + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
+  CHECK(second.exit_code == 1);
+  CHECK(line(second.text, 1).starts_with("orrery: toy: another training saves its model in " + file));
+  CHECK(contains(line(second.text, 1), ": process " + line(second.text, 0) + ", "));
+  CHECK(std::filesystem::exists(file + ".lock"));
+  std::filesystem::remove(file + ".resume");
+  CHECK(shell(toy + "--steps 3" + save + "--overwrite 2>/dev/null").exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(file + ".lock"));
+}
+
+TEST_CASE("a toy that answers nothing any more says so, and has its hash printed all the same") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model";
+  const Result result = run(tiny_toy +
+                            "--steps 300 --rate 100 --warmup 1 --clip 0 --cooldown 0 --schedule constant --eps 1e-30 "
+                            "--beta2 0 --norm-first --hash --save '" +
+                            file + "'");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, 0).starts_with("hash "));
+  CHECK(line(result.text, 1).starts_with("it cannot answer: "));
+  const Result loaded = shell("echo a b c d e f g h | " + quoted_program + "toy --load '" + file + "' 2>&1");
+  CHECK(loaded.exit_code == 1);
+  CHECK(contains(loaded.text, "is NaN"));
+}
+
+TEST_CASE("an lm whose numbers run away ends with its best model, and says which step could not be made") {
+  const orrery::TemporaryFolder folder;
+  const std::string file = folder / "model", text = written(folder / "text", repeated("abc \n", 200));
+  const std::string options =
+      tiny +
+      "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1 "
+      "--estimate-batches 2 --average 0 --save '" +
+      file + "'";
+  const Result log = errors("lm train '" + text + "' " + options);
+  CHECK(log.exit_code == 1);
+  CHECK(contains(log.text, "\norrery: lm: step "));
+  CHECK(contains(log.text, "because a number is not finite; a smaller --rate or a longer --warmup may help\n"));
+  CHECK(contains(log.text, "\nsaved to " + file + "\nstopped after step "));
+  CHECK_FALSE(contains(log.text, "to resume:"));
+  const Result result = run("lm train '" + text + "' " + options + " --overwrite");
+  CHECK(result.exit_code == 1);
+  CHECK(line(result.text, -1).starts_with("validation loss "));
+  CHECK(run("lm eval --load '" + file + "' '" + text + "'").text.starts_with("validation loss "));
+}
+
+TEST_CASE("an lm that cannot write any more has its loss and its hash printed all the same") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text", repeated("abc \n", 200));
+  const Result result =
+      run("lm train '" + text + "' " + tiny +
+          "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1000 "
+          "--estimate-batches 2 --average 0 --hash");
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.text, "it cannot write: "));
+  CHECK(line(result.text, -2).starts_with("hash "));
+  CHECK(line(result.text, -1).starts_with("validation loss "));
 }

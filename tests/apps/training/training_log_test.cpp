@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "apps/program/option_file.h"
-#include "tests/apps/training/line_run.h"
+#include "tests/apps/training/line_task.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -192,35 +192,6 @@ TEST_CASE("the speed in the log is that of the steps, without evaluations and sa
   for (const nlohmann::json& line : lines_of_log(folder / "log"))
     if (line.contains("loss")) speeds.push_back(line.at("tokens_per_s").get<double>());
   CHECK(speeds == std::vector<double>{400, 400, 400, 400});
-}
-
-TEST_CASE("the last step before one that fails has its line, also if no line was due") {
-  const TemporaryFolder folder;
-  for (const bool scored : {false, true}) {
-    CAPTURE(scored);
-    const std::string path = folder / (scored ? "scored" : "ended");
-    LineRun run("");
-    run.listen([&] {
-      TrainingLog log(path, Earlier::kept, [] { return 0.0; });
-      const Interrupt interrupt;
-      const RunHooks hooks{.after_step = [&](const StepResult&) {
-        if (run.training.trainer.steps_done() == 5) run.training.task.b.mutable_value().write<double>()[0] = NAN;
-      }};
-      const std::string error =
-          small::error_of([&] { run_steps(run.training.trainer, run.files, run.parts, log, interrupt, hooks); });
-      CHECK(error.starts_with("line: step 6 was not made"));
-      if (scored) log.score(5, "exact match", 0.5);
-      log.end();
-    });
-    std::vector<nlohmann::json> lines = lines_of_log(path);
-    REQUIRE(lines.size() > 2);
-    if (scored) {
-      CHECK(lines.back().contains("score"));
-      lines.pop_back();
-    }
-    CHECK(lines.back()["step"] == 5);
-    CHECK(lines.back().contains("loss"));
-  }
 }
 
 TEST_CASE("a training without a step leaves the log as it was") {

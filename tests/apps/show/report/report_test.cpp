@@ -1,7 +1,6 @@
 // Chapter 9. `orrery report` as its users type it, on what trainings write.
-#include "tests/apps/lm_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/apps/show/report/written_log.h"
-#include "tests/apps/tasks/toy/toy_program.h"
 
 using namespace orrery::program;
 using orrery::TemporaryFolder;

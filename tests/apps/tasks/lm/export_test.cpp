@@ -7,7 +7,7 @@
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "nn/files/gpt_files.h"
-#include "tests/apps/lm_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;

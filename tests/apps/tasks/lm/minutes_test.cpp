@@ -2,7 +2,7 @@
 #include "apps/tasks/lm/minutes.h"
 
 #include "apps/show/report/run_log.h"
-#include "tests/apps/lm_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 

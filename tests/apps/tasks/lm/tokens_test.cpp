@@ -1,7 +1,7 @@
 // Chapter 9. Tests of `orrery lm` with each kind of tokens: training, resuming, sampling, evaluating, several files.
 #include <filesystem>
 
-#include "tests/apps/lm_program.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery::program;
@@ -54,13 +54,6 @@ TEST_CASE("each kind of tokens trains, is saved, goes on to the same bits, sampl
     CHECK(bits < 4);
     CHECK(per_byte < bits);
   }
-}
-
-TEST_CASE("estimates come with their bits per character") {
-  const orrery::TemporaryFolder folder;
-  const std::string train = "lm train '" + written(folder / "text", a_text()) + "' " + quick_lm;
-  CHECK(contains(errors(train).text, " bits per character, "));
-  CHECK(contains(errors(train + "--tokens bytes").text, " bits per character, "));
 }
 
 TEST_CASE("several files are one text, and the names of all are kept") {

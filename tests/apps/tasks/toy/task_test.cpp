@@ -1,8 +1,18 @@
-// Chapter 0. Tests of the toy tasks: right answers, fair draws, and text for people.
+// Chapter 0. Tests of the toy: its tasks and their text, its training, its attention and its curve of losses.
 #include "apps/tasks/toy/task.h"
 
 #include <doctest/doctest.h>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
 
+#include "apps/tasks/toy/attention_map.h"
+#include "apps/tasks/toy/loss_curve.h"
+#include "apps/tasks/toy/training.h"
+#include "autograd/ops.h"
+#include "core/machine/parallel.h"
+#include "core/tensor_ops.h"
+#include "tests/apps/show/attention/random_attention.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
@@ -134,4 +144,211 @@ TEST_CASE("a task's fields are of their kind and in their range") {
   CHECK_THROWS_WITH(toy_task(with("begin_is_symbol", "0")), "toy task: begin_is_symbol must be true or false, not 0");
   CHECK_THROWS_WITH(toy_task(with("name", "\"a\\nb\"")), "toy task: name must be reverse, copy or sort, not 'a\\nb'");
   CHECK_THROWS_WITH(toy_task("{}"), "toy task: has no field \"name\"");
+}
+
+namespace {
+
+// Small enough for a test; odd sizes, so that no tile or chunk comes out even.
+ToyRecipe small_toy_recipe() {
+  ToyRecipe recipe;
+  recipe.task.symbols = 5;
+  recipe.task.min_length = 2;
+  recipe.task.max_length = 5;
+  recipe.model.layer.d_model = 15;
+  recipe.model.layer.num_heads = 3;
+  recipe.model.layer.d_ff = 37;
+  recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
+  recipe.steps = 30;
+  recipe.batch = 7;
+  recipe.warmup = 10;
+  return recipe;
+}
+
+std::string hash_after(const ToyRecipe& recipe, int threads) {
+  const small::Threads wanted(threads);
+  ToyTraining training(recipe);
+  while (!training.trainer.finished()) training.trainer.step();
+  return training.trainer.hash();
+}
+
+}  // namespace
+
+TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
+  const ToyRecipe recipe = small_toy_recipe();
+  REQUIRE(recipe.model.layer.dropout > 0);
+  const std::string hash = hash_after(recipe, 1);
+  for (int threads : {2, 3, 4, 8}) CHECK(hash_after(recipe, threads) == hash);
+  ToyRecipe other = recipe;
+  other.seed = 2;
+  CHECK(hash_after(other, 1) != hash);
+}
+
+TEST_CASE("a toy that was interrupted goes on to the same bits, dropout on, with micro-batches too") {
+  for (const i64 micro_batches : {1, 2}) {
+    ToyRecipe recipe = small_toy_recipe();
+    recipe.micro_batches = micro_batches;
+    ToyTraining whole(recipe), first(recipe), second(recipe);
+    for (int i = 0; i < 8; ++i) whole.trainer.step();
+    for (int i = 0; i < 3; ++i) first.trainer.step();
+    second.trainer.load_state(first.trainer.state());
+    CHECK(second.trainer.steps_done() == 3);
+    for (int i = 0; i < 5; ++i) second.trainer.step();
+    CHECK(second.trainer.hash() == whole.trainer.hash());
+  }
+}
+
+TEST_CASE("the toy's validation loss is that of sequences held out, the same each time, and moves no training") {
+  const ToyRecipe recipe = small_toy_recipe();
+  ToyTraining judged(recipe), plain(recipe);
+  const double at_first = judged.task.validation_loss();
+  CHECK(at_first == doctest::Approx(std::log(recipe.task.vocab_size())).epsilon(0.3));
+  CHECK(judged.task.validation_loss() == at_first);
+  while (!judged.trainer.finished()) {
+    judged.trainer.step();
+    plain.trainer.step();
+    judged.task.validation_loss();
+  }
+  CHECK(judged.task.validation_loss() < at_first);
+  CHECK(judged.trainer.hash() == plain.trainer.hash());
+  ToyRecipe smoother = recipe;  // label smoothing is of the training, not of what is judged
+  smoother.smoothing = 0.5;
+  CHECK(ToyTraining(smoother).task.validation_loss() == at_first);
+}
+
+TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
+  ToyTraining training(small_toy_recipe());
+  training.trainer.step();
+  for (NamedParameter& p : training.task.model.parameters())
+    if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
+  const std::string before = training.trainer.hash();
+  const std::string error = small::error_of([&] { training.trainer.step(); });
+  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; a smaller --rate or"));
+  CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
+  CHECK(error.find("\nlinear_relu (operation ") != std::string::npos);
+  CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);
+  CHECK(training.trainer.hash() == before);
+  CHECK(training.trainer.steps_done() == 1);
+}
+
+TEST_CASE("slow: a small model learns to copy, and the exam says so") {
+  ToyRecipe recipe;
+  recipe.task.name = "copy";
+  recipe.task.symbols = 4;
+  recipe.task.min_length = 2;
+  recipe.task.max_length = 4;
+  recipe.model.layer.d_model = 32;
+  recipe.model.layer.d_ff = 64;
+  recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
+  recipe.steps = 400;
+  recipe.batch = 32;
+  recipe.warmup = 100;
+  ToyTraining training(recipe);
+  CHECK(examine(training.task.model, recipe.task, 50, 1).right < 10);
+  double first = 0, last = 0;
+  for (i64 i = 0; i < recipe.steps; ++i) {
+    const StepResult step = training.trainer.step();
+    if (i == 0) first = step.loss;
+    last = step.loss;
+  }
+  CHECK(last < first / 2);
+  const ToyExam exam = examine(training.task.model, recipe.task, 50, 1);
+  CHECK(exam.right >= 48);
+  for (const Sequence& source : exam.sources) CHECK(is_held_out(source));
+}
+
+TEST_CASE("sharpness is 1 for one key a row and 1/m for none in particular") {
+  CHECK(sharpness({{0, 1}, {1, 0}}) == 1);
+  CHECK(sharpness({{0.25, 0.25, 0.25, 0.25}}) == 0.25);
+  CHECK(sharpness({{0, 1}, {0.5, 0.5}}) == 0.75);
+  CHECK(sharpness({}) == 0);
+}
+
+TEST_CASE("the sharpest head of a model is the one whose own weights are sharpest") {
+  const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
+  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
+  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
+  Rng rng(3);
+  const nn::Transformer model(config, rng);
+  const Sequence source{3, 4, 5};
+  const AttentionFigure best = sharpest_head(model, task, source);
+  CHECK(best.read == std::vector<std::string>{"a", "b", "c"});
+  CHECK(best.written == std::vector<std::string>{"c", "b", "a", "."});
+  REQUIRE(best.weights.size() == 4);
+  // By hand: the weights of every layer and head for this one sequence.
+  const Sequence target = task.target(source);
+  const AttentionMaps maps =
+      attention_maps(model, batch_of({source}, task.source_length(), task.pad),
+                     slice(batch_of({target}, static_cast<i64>(target.size()), task.pad), 1, 0, -1));
+  double sharpest = 0;
+  for (const Tensor& layer : maps.decoder_cross) {
+    for (i64 head = 0; head < 2; ++head) {
+      double total = 0;
+      for (i64 i = 0; i < 4; ++i) total += std::max({layer(0, head, i, 0), layer(0, head, i, 1), layer(0, head, i, 2)});
+      sharpest = std::max(sharpest, total / 4);
+    }
+  }
+  CHECK(sharpness(best.weights) == doctest::Approx(sharpest).epsilon(1e-6));
+  CHECK(best.weights[2][1] == maps.decoder_cross[static_cast<size_t>(best.layer)](0, best.head, 2, 1));
+}
+
+TEST_CASE("the page of the toy has the weights of every head for each sequence, without the padding") {
+  const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
+  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
+  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
+  Rng rng(3);
+  const nn::Transformer model(config, rng);
+  const nlohmann::json data = nlohmann::json::parse(attention_page(model, task, {{3, 4, 5}, {4, 4}}).json());
+  const HeadsFigure heads = every_head(model, task, {3, 4, 5});
+  REQUIRE(data.at("pairs").size() == 2);
+  CHECK(data["pairs"][1].at("source") == "b b");
+  const nlohmann::json& shown = data["pairs"][0].at("attentions");
+  CHECK(shown.at(2).at("rows") == nlohmann::json{"c", "b", "a", "."});
+  const auto check_maps = [](const nlohmann::json& layers, const std::vector<HeadMap>& maps) {
+    for (const HeadMap& map : maps) {
+      const nlohmann::json& weights = layers.at(static_cast<size_t>(map.layer)).at(static_cast<size_t>(map.head));
+      REQUIRE(weights.size() == map.weights.size());
+      for (size_t i = 0; i < map.weights.size(); ++i)
+        for (size_t j = 0; j < map.weights[i].size(); ++j) CHECK(small::shows(weights.at(i).at(j), map.weights[i][j]));
+    }
+  };
+  check_maps(shown.at(0).at("layers"), heads.encoder);
+  check_maps(shown.at(1).at("layers"), heads.decoder_self);
+  check_maps(shown.at(2).at("layers"), heads.decoder_cross);
+}
+
+TEST_CASE("an anti-diagonal looks like one") {
+  std::ostringstream out;
+  print_attention(out, {.task = "reverse", .written = {"b", "a"}, .read = {"a", "b"}, .weights = {{0, 1}, {0.7, 0.3}}});
+  CHECK(out.str() ==
+        "     a b \n"
+        "  b |  ██|\n"
+        "  a |▓▓░░|\n");
+}
+
+TEST_CASE("the smallest loss is that of a model that says the smoothed target") {
+  CHECK(least_loss(16, 0) == 0);
+  Tensor best = full({1, 5}, std::log(0.02), f64);
+  best(0, 3) = std::log(0.92);
+  const Variable loss = cross_entropy(constant(best), Tensor::of<i32>({1}, {3}), {.label_smoothing = 0.1});
+  CHECK(least_loss(5, 0.1) == doctest::Approx(loss.item()).epsilon(1e-12));
+}
+
+TEST_CASE("at most 120 points, each the mean of its steps, the last of what is left") {
+  const ToyRecipe recipe;
+  std::vector<StepResult> steps;
+  for (int i = 1; i <= 121; ++i) steps.push_back({.loss = static_cast<double>(i), .accuracy = 0.5});
+  const LossFigure figure = loss_curve(recipe, steps);
+  CHECK(figure.task == "reverse");
+  CHECK(figure.steps == 121);
+  CHECK(figure.every == 2);
+  CHECK(figure.guess == doctest::Approx(std::log(16.0)));
+  REQUIRE(figure.loss.size() == 61);
+  CHECK(figure.loss[0] == 1.5);
+  CHECK(figure.loss[60] == 121);
+  CHECK(figure.accuracy[60] == 0.5);
+  CHECK(loss_curve(recipe, {{.loss = 1, .accuracy = 0}}).loss.size() == 1);
 }

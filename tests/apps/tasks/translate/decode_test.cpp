@@ -1,6 +1,8 @@
-// Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, and mistakes.
+// Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, mistakes; and the page of
+// attention, whose weights are those of the model's own forward pass.
 #include "apps/tasks/translate/decode.h"
 
+#include <doctest/doctest.h>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -10,6 +12,8 @@
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "tests/apps/run_program.h"
+#include "tests/apps/show/attention/random_attention.h"
+#include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
@@ -109,9 +113,7 @@ TEST_CASE("a beam of 1 gives the model's greedy translations") {
 
 TEST_CASE("lines that cannot be translated are told apart, and the limit of tokens holds") {
   const Translator translator = lively_words();
-  std::string longest, longer;
-  for (int i = 0; i < 19; ++i) longest += "a ";
-  longer = longest + "a";
+  const std::string longest = repeated("a ", 19), longer = longest + "a";
   const std::vector<std::string> lines{"", " \t", "a \xFF b", std::string("a\0b", 3), longest, longer, "unseen", "a b"};
   const auto results = translations(translator, as_lines(lines), {.max_length = 2}, not_stopped);
   const std::vector<LineKind> kinds{LineKind::empty,      LineKind::empty,      LineKind::not_utf8,
@@ -225,9 +227,7 @@ TEST_CASE("--attention writes a page of the translated lines, as many as it hold
 
 TEST_CASE("lines that cannot be translated stay empty lines, with one warning for each kind") {
   const SavedTranslator saved;
-  std::string longer;
-  for (int i = 0; i < 20; ++i) longer += "a ";
-  const std::string file = saved.file("a b c\n\nx\xFFy\n" + longer + "\n \nd\n");
+  const std::string file = saved.file("a b c\n\nx\xFFy\n" + repeated("a ", 20) + "\n \nd\n");
   const std::string text = run(saved.arguments(file)).text;
   const auto expected = texts_of(translations(lively_words(), as_lines({"a b c", "d"}), {}, not_stopped));
   CHECK(text == expected[0] + "\n\n\n\n\n" + expected[1] + "\n");
@@ -255,17 +255,6 @@ TEST_CASE("lines that look the same have the same translation, and what a model 
   CHECK_FALSE(contains(errors(saved.arguments(saved.file("a b\n"))).text, "does not know"));
 }
 
-TEST_CASE("each line of a slow pipe is answered at once") {
-  const SavedTranslator saved;
-  const std::string in = "'" + (saved.folder / "in") + "'", out = "'" + (saved.folder / "out") + "'";
-  const Result result = shell("bash -c \"mkfifo " + in + ' ' + out + "; " + saved.command() + "< " + in + " > " + out +
-                              " 2>/dev/null & exec 3> " + in + " 4< " + out +
-                              "; for s in 'a b c' d; do echo \\$s >&3; read -t 60 -u 4 answer && echo \\$answer; "
-                              "done; exec 3>&-; wait\"");
-  const auto expected = texts_of(translations(lively_words(), as_lines({"a b c", "d"}), {}, not_stopped));
-  CHECK(result.text == joined(expected));
-}
-
 TEST_CASE("what is wrong is one clear error") {
   const SavedTranslator saved;
   const std::string decode = quoted_program + "translate decode ", file = saved.file(joined(sentences));
@@ -287,9 +276,7 @@ TEST_CASE("what is wrong is one clear error") {
 
 TEST_CASE("when nobody reads its output any more, it stops with one line that says so") {
   const SavedTranslator saved;
-  std::string many;
-  for (int i = 0; i < 5000; ++i) many += "a b c\n";
-  const std::string file = saved.file(many), told = saved.folder / "told";
+  const std::string file = saved.file(repeated("a b c\n", 5000)), told = saved.folder / "told";
   const Result result = shell("( " + saved.command(file) + " --beam 1 2> '" + told + "'; echo $? >> '" + told +
                               "' ) | true; cat '" + told + "'");
   CHECK(line(result.text, -1) == "1");
@@ -308,11 +295,6 @@ TEST_CASE("a batch takes as many sentences as its tokens allow, and fewer with a
   CHECK(rows(2, 1000, 8000) == 2);
   CHECK(rows(2, 5, 1'000'000) == 6);
   CHECK(rows(2, 1000, 1'000'000) == 1);
-  for (const i64 beam : {1, 5, 17, 100, 1000})
-    for (const i64 vocabulary : {1000, 30'000, 1'000'000}) {
-      const i64 count = rows(2, beam, vocabulary);
-      CHECK((count == 1 || count * beam * vocabulary <= i64{1} << 25));
-    }
 }
 
 TEST_CASE("translations can be written as soon as all lines before them have theirs") {
@@ -353,16 +335,6 @@ TEST_CASE("when it is stopped, what is ready stays, and not even the step of a l
   CHECK(asked == 2);  // the search itself asks
 }
 
-TEST_CASE("the first lines of a long file are answered before the others are read") {
-  const SavedTranslator saved;
-  std::string many;
-  for (int i = 0; i < 3000; ++i) many += "a b c\n";
-  const std::string file = saved.file(many);
-  const Result first = shell(saved.command(file) + " --beam 1 2>/dev/null | head -1");
-  CHECK(line(first.text, 0) == texts_of(translations(lively_words(), as_lines({"a b c"}), {}, not_stopped))[0]);
-  CHECK_FALSE(contains(errors(saved.arguments(file) + " --beam 1").text, "seed "));  // nothing is drawn
-}
-
 TEST_CASE("a stop, as by Ctrl-C, keeps what is written, and says how much that is") {
   const SavedTranslator saved;
   const std::string in = "'" + (saved.folder / "in") + "'", out = "'" + (saved.folder / "out") + "'",
@@ -374,4 +346,101 @@ TEST_CASE("a stop, as by Ctrl-C, keeps what is written, and says how much that i
   const std::string written = contents(saved.folder / "out");
   CHECK(std::count(written.begin(), written.end(), '\n') == 1);
   CHECK(contains(contents(saved.folder / "told"), " s, 1 line, "));
+}
+
+namespace {
+
+Translator new_translator(ModelKind kind) {
+  const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e"});
+  const i64 K = vocabulary.size();
+  Rng rng(3);
+  const auto made = [&](auto model) {
+    return Translator{vocabulary, std::make_unique<TranslatorOf<decltype(model)>>(std::move(model))};
+  };
+  if (kind == ModelKind::recurrent) {
+    RecurrentTranslatorConfig config{};
+    config.src_vocab_size = config.tgt_vocab_size = K;
+    config.pad_id = pad_id;
+    config.d_embedding = config.d_encoder = config.d_attention = 8;
+    config.d_decoder = 12;
+    return made(RecurrentTranslator(config, rng));
+  }
+  if (kind == ModelKind::convolutional) {
+    ConvolutionalTranslatorConfig config{};
+    config.src_vocab_size = config.tgt_vocab_size = K;
+    config.pad_id = pad_id;
+    config.max_len = 40;
+    config.d_embedding = 8;
+    config.d_hidden = 12;
+    config.num_encoder_layers = 1;
+    config.num_decoder_layers = 2;
+    return made(ConvolutionalTranslator(config, rng));
+  }
+  nn::TransformerConfig config{.src_vocab_size = K, .tgt_vocab_size = K};
+  config.layer = {.d_model = 12, .num_heads = 2, .d_ff = 8};
+  config.num_encoder_layers = 1;
+  config.num_decoder_layers = 2;
+  config.max_len = 40;
+  config.pad_id = pad_id;
+  return made(nn::Transformer(config, rng));
+}
+
+// The weights in the page, layer by layer, against those of layers [1, h, n, m].
+void check_shown(const nlohmann::json& shown, const std::vector<Tensor>& layers, i64 rows, i64 columns) {
+  REQUIRE(shown.at("layers").size() == layers.size());
+  REQUIRE(shown.at("rows").size() == static_cast<size_t>(rows));
+  REQUIRE(shown.at("columns").size() == static_cast<size_t>(columns));
+  for (size_t layer = 0; layer < layers.size(); ++layer)
+    small::check_weights(shown["layers"].at(layer), layers[layer], rows, columns);
+}
+
+}  // namespace
+
+TEST_CASE("the page's weights are those of the Transformer's own pass over the pair") {
+  const Translator translator = new_translator(ModelKind::transformer);
+  const std::vector<i32> a_b = translator.vocabulary.ids("a b c"), written{a_b[1], a_b[0], end_id};
+  AttentionPage page = attention_page(translator);
+  REQUIRE(add_attention(page, translator, "a b c", written));
+  CHECK(small::error_of([&] { add_attention(page, translator, "a", {}); }) ==
+        "translate: there is no attention of a translation without tokens");
+  const auto& model = dynamic_cast<const TransformerTranslator&>(*translator.model).model;
+  const AttentionMaps maps = attention_maps(model, Tensor::of<i32>({1, 4}, {a_b[0], a_b[1], a_b[2], end_id}),
+                                            Tensor::of<i32>({1, 3}, {begin_id, a_b[1], a_b[0]}));
+  const nlohmann::json data = nlohmann::json::parse(page.json()), pair = data.at("pairs").at(0);
+  CHECK(data.at("about").get<std::string>().starts_with("A transformer model of "));
+  CHECK(pair.at("source") == "a b c");
+  CHECK(pair.at("target") == "b a");
+  const nlohmann::json& shown = pair.at("attentions");
+  REQUIRE(shown.size() == 3);
+  check_shown(shown[0], maps.encoder, 4, 4);
+  check_shown(shown[1], maps.decoder_self, 3, 3);
+  check_shown(shown[2], maps.decoder_cross, 3, 4);
+  CHECK(shown[2].at("columns") == nlohmann::json{"a", "b", "c", translator.vocabulary.token(end_id)});
+  CHECK(shown[1].at("rows") == nlohmann::json{translator.vocabulary.token(begin_id), "b", "a"});
+  CHECK(shown[2].at("rows") == nlohmann::json{"b", "a", translator.vocabulary.token(end_id)});
+}
+
+TEST_CASE("what the other models attend to is shown as well, and each model counts its weights") {
+  const Tensor source = Tensor::of<i32>({1, 5}, {7, 8, 9, 10, end_id}),
+               target = Tensor::of<i32>({1, 3}, {begin_id, 8, 9});
+  for (const ModelKind kind : {ModelKind::transformer, ModelKind::recurrent, ModelKind::convolutional}) {
+    CAPTURE(name_of(kind));
+    const Translator translator = new_translator(kind);
+    const AttentionMaps maps = translator.model->attention(source, target);
+    i64 count = 0;
+    for (const auto* layers : {&maps.encoder, &maps.decoder_self, &maps.decoder_cross})
+      for (const Tensor& layer : *layers) {
+        count += layer.count();
+        double sum = 0;
+        for (i64 i = 0; i < layer.count(); ++i) sum += layer.at(i);
+        CHECK(sum == doctest::Approx(layer.count() / layer.size(3)));  // each row adds up to 1
+      }
+    CHECK(count == translator.model->attention_weights(5, 3));
+    AttentionPage page = attention_page(translator);
+    REQUIRE(add_attention(page, translator, "a b", std::vector<i32>{8, 9}));
+    const nlohmann::json pair = nlohmann::json::parse(page.json()).at("pairs").at(0);
+    CHECK(pair.at("target") == "b c");  // it was cut off before its end
+    CHECK(pair.at("attentions").size() == (kind == ModelKind::transformer ? 3 : 1));
+    CHECK(pair["attentions"].back().at("layers").size() == (kind == ModelKind::recurrent ? 1 : 2));
+  }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/tasks/translate/task.h"
-#include "tests/apps/training/train_until.h"
+#include "tests/apps/training/line_task.h"
 #include "tests/core/temporary_folder.h"
 
 namespace orrery::small {

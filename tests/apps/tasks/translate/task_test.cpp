@@ -1,15 +1,17 @@
-// Chapter 9. Tests of training a translator: the losses, bits on any number of threads, resuming.
+// Chapter 9. Tests of training a translator: its recipes, its text, the losses, bits on any number of threads, resuming.
 #include "apps/tasks/translate/task.h"
 
 #include <doctest/doctest.h>
-
 #include <cmath>
 
+#include "apps/tasks/translate/data.h"
+#include "apps/tasks/translate/recipe.h"
 #include "apps/training/random_numbers.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/support.h"
+#include "tests/core/temporary_folder.h"
 
 using namespace orrery;
 using namespace orrery::translate;
@@ -104,15 +106,6 @@ TEST_CASE("a training that is resumed in the middle of an epoch, with other thre
   CHECK(second.task.validation_loss() == whole.task.validation_loss());
 }
 
-TEST_CASE("measuring the time to come changes nothing") {
-  AnimalTraining measured, plain;
-  measured.trainer.seconds_of_step();
-  measured.trainer.seconds_of_evaluation();
-  measured.train(3);
-  plain.train(3);
-  CHECK(measured.trainer.hash() == plain.trainer.hash());
-}
-
 TEST_CASE("a small model learns invented sentences") {
   TranslationRecipe recipe = small::small_translation_recipe();
   recipe.model.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0};
@@ -139,19 +132,6 @@ TEST_CASE("a small model learns invented sentences") {
   for (int i = 0; i < 30; ++i) long_line += "the ";
   CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
                         "has 30 tokens, more than the model's 20"));
-}
-
-TEST_CASE("a model of another vocabulary is refused") {
-  const TranslationRecipe recipe = small::small_translation_recipe();
-  const TranslationData data = small::animal_data(recipe);
-  nn::TransformerConfig config = recipe.model;
-  config.src_vocab_size = config.tgt_vocab_size = 9;
-  Rng weights(1);
-  CHECK(small::contains(error_of([&] {
-                          TranslationTask(recipe, data,
-                                          std::make_unique<TransformerTranslator>(nn::Transformer(config, weights)));
-                        }),
-                        "the model has 9 tokens and the vocabulary "));
 }
 
 // What would be destroyed before them is not accepted.
@@ -185,4 +165,98 @@ TEST_CASE("tokens of a step are counted without padding, and a part of the valid
   }
   CHECK(drawn[0].read + drawn[1].read == tokens);
   CHECK(task.seconds_of_evaluation() > 0);
+}
+
+namespace {
+
+// SentencePiece's tokens.
+TranslationRecipe recipe_of_pieces() {
+  TranslationRecipe recipe = small::small_translation_recipe();
+  recipe.segmented = false;
+  recipe.vocabulary = recipe.most_tokens = 60;
+  recipe.batch_tokens = 100;
+  return recipe;
+}
+
+}  // namespace
+
+TEST_CASE("sentencepiece learns from the training pairs alone; the same files give the same data") {
+  const TranslationRecipe recipe = recipe_of_pieces();
+  const TranslationData data = small::animal_data(recipe), again = small::animal_data(recipe);
+  CHECK_FALSE(data.vocabulary.is_segmented());
+  CHECK(data.vocabulary.to_json() == again.vocabulary.to_json());
+  CHECK(data.checksums == again.checksums);
+  CHECK(data.checksums.size() == 2);
+  CHECK(data.training.size() + data.validation.size() == 20);
+  CHECK(data.first_source.starts_with("the "));
+}
+
+TEST_CASE("a line that is far too long changes nothing but the count of what is left out") {
+  const TemporaryFolder folder;
+  const small::AnimalText text = small::animal_text();
+  set_contents(folder / "en", text.english);
+  set_contents(folder / "de", text.german);
+  // SentencePiece alone would take minutes for this line.
+  set_contents(folder / "longer.en", text.english + small::repeated("a ", 300'000) + "\n");
+  set_contents(folder / "longer.de", text.german + "eins\n");
+  const TranslationRecipe recipe = recipe_of_pieces();
+  const TranslationFiles valid{
+      .source = folder / "en", .target = folder / "de", .valid_source = folder / "en", .valid_target = folder / "de"};
+  TranslationFiles longer = valid;
+  longer.source = folder / "longer.en";
+  longer.target = folder / "longer.de";
+  const TranslationData data = translation_data(valid, recipe), with_line = translation_data(longer, recipe);
+  CHECK(with_line.vocabulary.to_json() == data.vocabulary.to_json());
+  CHECK(with_line.training.size() == data.training.size());
+  CHECK(with_line.training.counts.text(60) == "20 of 21 pairs (left out: 1 longer than 60 tokens)");
+}
+
+TEST_CASE("the preset published is the published recipe for Multi30k") {
+  const TranslationRecipe recipe = translation_preset("published");
+  CHECK(recipe.model.num_encoder_layers == 4);
+  CHECK(recipe.model.num_decoder_layers == 4);
+  CHECK(recipe.model.layer.d_model == 128);
+  CHECK(recipe.model.layer.d_ff == 256);
+  CHECK(recipe.model.layer.num_heads == 4);
+  CHECK_FALSE(recipe.model.layer.norm_first);
+  CHECK_FALSE(recipe.model.final_norm);
+  CHECK(recipe.model.layers().activation == nn::Activation::relu);
+  CHECK(recipe.model.positions == nn::Positions::sinusoidal);
+  CHECK(recipe.model.share_embeddings);
+  CHECK(recipe.model.layer.dropout == 0.3);
+  CHECK(recipe.model.layers().attention_dropout == 0);
+  CHECK(recipe.model.layers().activation_dropout == 0);
+  CHECK(recipe.optimizer == OptimizerKind::adam);
+  CHECK(recipe.beta1 == 0.9);
+  CHECK(recipe.beta2 == 0.98);
+  CHECK(recipe.eps == 1e-8);
+  CHECK(recipe.clip == 25);
+  CHECK(recipe.weight_decay == 0);
+  CHECK(recipe.rate_of(1) == doctest::Approx(1e-7 + (0.005 - 1e-7) / 2000));
+  CHECK(recipe.rate_of(2000) == doctest::Approx(0.005));
+  CHECK(recipe.rate_of(8000) == doctest::Approx(0.0025));
+  CHECK(recipe.smoothing == 0.1);
+  CHECK(recipe.micro_batches * recipe.batch_tokens == 8192);
+  CHECK(recipe.steps == 8000);
+  CHECK(recipe.average_last == 10);
+  CHECK(recipe.patience == 10);
+  CHECK(recipe.keep_last);
+  // 9,708 tokens and the named ones. Without biases and norms: 2.55 million weights.
+  nn::TransformerConfig model = recipe.model;
+  model.src_vocab_size = model.tgt_vocab_size = 9708 + first_piece_id;
+  const i64 weights = 9715 * 128 + 4 * (4 + 8) * 128 * 128 + 8 * 2 * 128 * 256;
+  CHECK(weights == 2'554'240);
+  CHECK(model.parameter_count() == 2'568'576);
+}
+
+TEST_CASE("every preset is a recipe") {
+  for (const std::string& name : translation_preset_names()) {
+    CAPTURE(name);
+    translation_preset(name).validate();
+  }
+  CHECK(small::contains(error_of([] { translation_preset("huge"); }), "there is no preset 'huge'"));
+  TranslationRecipe recipe = translation_preset("tiny");
+  recipe.batch_tokens = 256;
+  CHECK(small::contains(error_of([&] { recipe.validate(); }),
+                        "batch_tokens (256) must be larger than most_tokens (256)"));
 }

@@ -83,17 +83,6 @@ TEST_CASE("validation files are used if they are given") {
   check_usage_error(animals.train + "--valid-source '" + animals.english + "'", "--valid-target", "together");
 }
 
-TEST_CASE("the hash is the same for 1, 2 and 4 threads, and another for another seed") {
-  const AnimalFiles animals;
-  const auto hash = [&](const std::string& options) {
-    return trained_hash(animals.train + "--steps 4 --hash " + options);
-  };
-  const std::string one = hash("--threads 1");
-  CHECK(hash("--threads 2") == one);
-  CHECK(hash("--threads 4") == one);
-  CHECK(hash("--threads 1 --seed 2") != one);
-}
-
 TEST_CASE("a training that was stopped is resumed to the bits of one that was not") {
   const AnimalFiles animals;
   const std::string recipe = animals.train + "--steps 400 --evaluate-every 40 --patience 0 --hash --threads 1 ",
@@ -167,17 +156,6 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
   check_refused(with_options("\"d-model\": 8", "\"d-model\": 8000000"),
                 "load " + file + ": --d-model: '8000000' is not a whole number from 1 to 12288");
   check_refused(with_options("\"d-model\": 8", "\"d-modell\": 8"), "there is no option \"d-modell\"");
-}
-
-TEST_CASE("a training ends early at a time limit, or for want of a lower loss") {
-  const AnimalFiles animals;
-  const std::string train = animals.train + "--steps 100000000 --save '" + animals.model + "' --overwrite ";
-  const Result limited = errors(train + "--evaluate-every 100000 --time-limit 0.005");
-  CHECK(limited.exit_code == 130);
-  CHECK(contains(limited.text, "the time limit is reached\n"));
-  const Result patient = errors(train + "--rate 0 --evaluate-every 2 --patience 2 --no-keep-last");
-  CHECK(patient.exit_code == 0);
-  CHECK(contains(patient.text, "the last 2 evaluations were not the best: the training ends\n"));
 }
 
 TEST_CASE("a saved model and a printed configuration train the same again") {

@@ -1,8 +1,10 @@
-// Chapter 7. Gru against loops; padding, both directions, names, counts.
+// Chapter 7. Gru against loops, padding, both directions; AttentiveGru: fused and composed agree, also with linear maps
+// of one's own; names and counts.
 #include "apps/tasks/translate/rivals/gru.h"
 
 #include <doctest/doctest.h>
 
+#include "apps/tasks/translate/rivals/attentive_gru.h"
 #include "autograd/ops.h"
 #include "tests/nn/compare.h"
 
@@ -105,4 +107,138 @@ TEST_CASE("without positions there is no last state") {
   Rng rng(5);
   const Gru layer(4, 3, rng);
   CHECK_THROWS_WITH_AS(layer.last(constant(zeros({2, 0, 3}))), "gru: no position, so no last state", Error);
+}
+
+namespace {
+
+constexpr AttentiveGruSizes sizes{.in = 4, .H = 3, .M = 5, .A = 6};
+
+struct Sentence {
+  Tensor x, s0, memory;
+  Mask mask;
+};
+Sentence sentence() {
+  Rng rng(1);
+  return {randn({2, 3, 4}, rng, f64), randn({2, 3}, rng, f64), randn({2, 4, 5}, rng, f64),
+          Mask::padding(Tensor::of<i32>({2}, {4, 2}))};
+}
+
+AttentiveGru noisy_layer() {
+  Rng rng(2);
+  AttentiveGru layer(sizes, rng);
+  make_noisy(layer, 3);
+  return layer;
+}
+
+// A linear map that another module holds.
+struct Wrapped : nn::LinearMap {
+  nn::Linear inner;
+  explicit Wrapped(nn::Linear linear) : inner(std::move(linear)) {}
+  Variable operator()(const Variable& x, RowRange rows) const override { return inner(x, rows); }
+  void visit(nn::Visitor& v) override { v.inlined(inner); }
+};
+
+}  // namespace
+
+TEST_CASE("the fused operation and one operation for each line agree, in values and gradients") {
+  AttentiveGru layer = noisy_layer();
+  const Sentence s = sentence();
+  const auto run = [&](bool composed) {
+    const Variable x = parameter(s.x.clone()), s0 = parameter(s.s0.clone()), memory = parameter(s.memory.clone());
+    Tensor weights;
+    const AttentiveGruResult result = composed ? layer.composed(x, s0, memory, layer.key(memory), s.mask, &weights)
+                                               : layer(x, s0, memory, s.mask, &weights);
+    backward(sum(result.states * result.states) + sum(result.contexts * result.contexts));
+    std::vector<Tensor> all{result.states.value(), result.contexts.value(), weights,
+                            x.gradient(),          s0.gradient(),           memory.gradient()};
+    for (NamedParameter& p : layer.parameters()) {
+      all.push_back(p.value.gradient().clone());
+      p.value.clear_gradient();
+    }
+    return all;
+  };
+  const std::vector<Tensor> fused = run(false), composed = run(true);
+  CHECK(fused.size() == 6 + 9);
+  for (size_t i = 0; i < fused.size(); ++i) CHECK(relative(fused[i], composed[i]) < 1e-12);
+}
+
+TEST_CASE("linear maps of one's own give the same, and get gradients") {
+  const Sentence s = sentence();
+  const auto run = [&](const AttentiveGru& layer) {
+    return layer(constant(s.x), constant(s.s0), constant(s.memory), s.mask).states;
+  };
+  const Tensor plain = run(noisy_layer()).value();
+  nn::Linear AttentiveGru::*const maps[] = {&AttentiveGru::input, &AttentiveGru::context, &AttentiveGru::recurrent,
+                                            &AttentiveGru::query, &AttentiveGru::key};
+  for (const auto map : maps) {
+    AttentiveGru layer = noisy_layer();
+    layer.*map = Wrapped(std::move(layer.*map));
+    const Variable states = run(layer);
+    CHECK(distance(states.value(), plain) < 1e-13);
+    backward(sum(states));
+    for (const NamedParameter& p : layer.parameters()) {
+      CAPTURE(p.name);
+      CHECK(p.value.gradient().defined());
+    }
+  }
+}
+
+TEST_CASE("a bias that the fused operation does not know is used all the same") {
+  const Sentence s = sentence();
+  for (nn::Linear AttentiveGru::*map : {&AttentiveGru::query, &AttentiveGru::context}) {
+    AttentiveGru layer = noisy_layer();
+    (layer.*map).bias = parameter(full({(layer.*map).weight.size(0)}, 0.5, f64));
+    const Variable memory = constant(s.memory);
+    const Tensor states = layer(constant(s.x), constant(s.s0), memory, s.mask).states.value();
+    const Variable composed =
+        layer.composed(constant(s.x), constant(s.s0), memory, layer.key(memory), s.mask, nullptr).states;
+    CHECK(same_bits(states, composed.value()));
+    CHECK(distance(states, noisy_layer()(constant(s.x), constant(s.s0), memory, s.mask).states.value()) > 1e-3);
+  }
+}
+
+TEST_CASE("of a mask only the padding is used, with linear maps of one's own too") {
+  const Sentence s = sentence();
+  for (const bool own : {false, true}) {
+    AttentiveGru layer = noisy_layer();
+    if (own) layer.query = Wrapped(std::move(layer.query));
+    const auto run = [&](const Mask& mask) {
+      return layer(constant(s.x), constant(s.s0), constant(s.memory), mask).states.value();
+    };
+    CHECK(same_bits(run(s.mask & Mask::window(0)), run(s.mask)));
+  }
+}
+
+TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding reaches nothing") {
+  AttentiveGru layer = noisy_layer();
+  Sentence s = sentence();
+  s.memory(1, 3, 0) = NAN;
+  Tensor weights;
+  const Variable memory = parameter(s.memory);
+  const AttentiveGruResult result = layer(constant(s.x), constant(s.s0), memory, s.mask, &weights);
+  CHECK(all_finite(result.states.value()));
+  CHECK(distance(sum(weights, {2}), full({2, 3}, 1.0, f64)) < 1e-14);
+  CHECK(sum_of_squares(slice(weights.rows(1, 2), 2, 2)) == 0);
+  backward(sum(result.states));
+  CHECK(all_finite(memory.gradient()));
+  for (const NamedParameter& p : layer.parameters()) CHECK(all_finite(p.value.gradient()));
+}
+
+TEST_CASE("no step at all: results without positions, from both forms") {
+  const AttentiveGru layer = noisy_layer();
+  const Sentence s = sentence();
+  const Variable none = constant(zeros({2, 0, 4}, f64)), memory = constant(s.memory);
+  CHECK(layer(none, constant(s.s0), memory, s.mask).contexts.shape() == Shape{2, 0, 5});
+  Tensor weights;
+  CHECK(layer.composed(none, constant(s.s0), memory, layer.key(memory), s.mask, &weights).states.shape() ==
+        Shape{2, 0, 3});
+  CHECK(weights.shape() == Shape{2, 0, 4});
+}
+
+TEST_CASE("parameters are named after their maps, and their number follows from the sizes") {
+  AttentiveGru layer = noisy_layer();
+  const std::vector<std::string> names = names_of(layer.parameters());
+  CHECK(names == std::vector<std::string>{"input.weight", "input.bias", "context.weight", "recurrent.weight",
+                                          "recurrent.bias", "query.weight", "key.weight", "key.bias", "v"});
+  CHECK(static_cast<double>(layer.parameter_count()) == AttentiveGru::parameter_count(sizes));
 }
