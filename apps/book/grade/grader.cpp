@@ -45,6 +45,26 @@ std::string place(i64 index, const Shape& shape) {
   return "[" + text + "]";
 }
 
+// The hint where one ratio tells what came from what should have come, at every number.
+constexpr const char* forgotten_factor =
+    "Every number is off by one and the same ratio: a forgotten factor, or one too many. Where does it belong?";
+
+// Whether all numbers are off by one ratio, and at least two are not 0.
+bool off_by_one_ratio(const Tensor& got, const Tensor& expected, double tolerance) {
+  if (!got.defined() || got.shape() != expected.shape() || got.dtype() != expected.dtype()) return false;
+  i64 largest = -1, others = -1;
+  for (i64 i = 0; i < expected.count(); ++i) {
+    if (!std::isfinite(got.at(i)) || !std::isfinite(expected.at(i))) return false;
+    if (largest < 0 || std::fabs(expected.at(i)) > std::fabs(expected.at(largest))) largest = i;
+    others += expected.at(i) != 0;
+  }
+  if (others < 1 || got.at(largest) == 0) return false;
+  const double ratio = got.at(largest) / expected.at(largest);
+  for (i64 i = 0; i < expected.count(); ++i)
+    if (!agrees(got.at(i), ratio * expected.at(i), tolerance)) return false;
+  return true;
+}
+
 std::string difference(const Tensor& got, const Tensor& expected, double tolerance) {
   std::ostringstream out;
   if (!got.defined()) return "there is no tensor";
@@ -103,6 +123,13 @@ std::string question_about(const Proof& proof, const ProofPart& part) {
   return found == questions.end() ? "" : found->second;
 }
 
+// Whether the gradients are all wrong by one ratio, as their report says.
+bool off_by_one_ratio(const Proof& proof) {
+  const auto first = std::find_if(proof.parts.begin(), proof.parts.end(), [](const ProofPart& p) { return !p.ok; });
+  return first != proof.parts.end() && first->name == "gradients" &&
+         first->detail.find(" everywhere") != std::string::npos;
+}
+
 // The first part that failed, to its first coordinate; a question about it; and how many others failed.
 std::string first_problem(const Proof& proof) {
   const auto first = std::find_if(proof.parts.begin(), proof.parts.end(), [](const ProofPart& p) { return !p.ok; });
@@ -134,7 +161,8 @@ std::string first_problem(const Proof& proof) {
 
 }  // namespace
 
-void Grader::ask(std::string question, const std::function<std::string()>& wrong, std::string hint) {
+void Grader::ask(std::string question, const std::function<std::string()>& wrong,
+                 const std::function<std::string()>& hint) {
   std::string what;
   try {
     what = wrong();
@@ -142,13 +170,15 @@ void Grader::ask(std::string question, const std::function<std::string()>& wrong
     what = "an error that is no std::exception";
   }
   const bool right = what.empty();
-  answers_.push_back({std::move(question), right, std::move(what), right ? "" : std::move(hint)});
+  // What the first failed for often fails later questions, too, and their hints would lead elsewhere.
+  const bool first = std::all_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.right; });
+  answers_.push_back({std::move(question), right, std::move(what), right || !first ? "" : hint()});
   if (live_) *live_ << answers_.back() << std::flush;
 }
 
 void Grader::check(std::string question, const std::function<bool()>& right, std::string hint) {
   ask(
-      std::move(question), [&] { return right() ? "" : "no"; }, std::move(hint));
+      std::move(question), [&] { return right() ? "" : "no"; }, [&] { return hint; });
 }
 
 void Grader::equal(std::string question, const std::function<double()>& number, double expected, std::string hint,
@@ -157,7 +187,7 @@ void Grader::equal(std::string question, const std::function<double()>& number, 
     const double got = number();
     return agrees(got, expected, tolerance) ? "" : "the number" + other_number(got, expected);
   };
-  ask(std::move(question), wrong, std::move(hint));
+  ask(std::move(question), wrong, [&] { return hint; });
 }
 
 void Grader::at_most(std::string question, const std::function<double()>& number, double bound, std::string hint) {
@@ -165,18 +195,28 @@ void Grader::at_most(std::string question, const std::function<double()>& number
     const double got = number();
     return got <= bound ? "" : "the number is " + digits(got, 9) + ", should be at most " + digits(bound, 9);
   };
-  ask(std::move(question), wrong, std::move(hint));
+  ask(std::move(question), wrong, [&] { return hint; });
 }
 
 void Grader::equal(std::string question, const std::function<Tensor()>& tensor, const Tensor& expected,
                    std::string hint, double tolerance) {
-  ask(
-      std::move(question), [&] { return difference(tensor(), expected, tolerance); }, std::move(hint));
+  bool one_ratio = false;
+  const auto wrong = [&] {
+    const Tensor got = tensor();
+    one_ratio = off_by_one_ratio(got, expected, tolerance);
+    return difference(got, expected, tolerance);
+  };
+  ask(std::move(question), wrong, [&] { return one_ratio ? forgotten_factor : hint; });
 }
 
 void Grader::prove(std::string question, const std::function<Sample()>& sample, std::string hint) {
-  const auto wrong = [&] { return first_problem(orrery::prove(sample(), {.mutants = false})); };
-  ask(std::move(question), wrong, std::move(hint));
+  bool one_ratio = false;
+  const auto wrong = [&] {
+    const Proof proof = orrery::prove(sample(), {.mutants = false});
+    one_ratio = off_by_one_ratio(proof);
+    return first_problem(proof);
+  };
+  ask(std::move(question), wrong, [&] { return one_ratio ? forgotten_factor : hint; });
 }
 
 void Grader::no_leak(std::string question, const std::function<nn::LeakCheck()>& check, std::string hint) {
@@ -186,7 +226,7 @@ void Grader::no_leak(std::string question, const std::function<nn::LeakCheck()>&
     matrix << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
     return report.ok() ? "" : matrix.str();
   };
-  ask(std::move(question), wrong, std::move(hint));
+  ask(std::move(question), wrong, [&] { return hint; });
 }
 
 void Grader::gradients(std::string question, const std::function<Checkable()>& function, std::string hint) {
@@ -194,7 +234,7 @@ void Grader::gradients(std::string question, const std::function<Checkable()>& f
     const GradcheckReport report = gradcheck(function());
     return report ? "" : report.message;
   };
-  ask(std::move(question), wrong, std::move(hint));
+  ask(std::move(question), wrong, [&] { return hint; });
 }
 
 bool Grader::passed() const {
@@ -209,7 +249,8 @@ std::string Grader::count() const {
 std::ostream& operator<<(std::ostream& out, const Grader::Answer& answer) {
   out << (answer.right ? "passed  " : "FAILED  ") << answer.question << '\n';
   if (answer.right) return out;
-  const std::string margin(indent, ' '), hint = wrapped("hint: " + answer.hint, "      ");
+  const std::string margin(indent, ' ');
+  const std::string hint = answer.hint.empty() ? "" : wrapped("hint: " + answer.hint, "      ");
   for (const std::string& text : {answer.what, hint}) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) out << margin << line << '\n';

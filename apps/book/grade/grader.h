@@ -2,7 +2,7 @@
 //
 // The file that grades an exercise, `apps/book/chN/exercises/M_name_grade.h`, has one function `void grade(Grader& g)`,
 // which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at
-// which coordinate, and gives a hint of the kind of mistake, never the answer.
+// which coordinate. The first one also gives a hint of the kind of mistake, never the answer.
 //   g.equal("softmax of three numbers", [] { return my_softmax(x); }, expected, "Does each row add up to 1?");
 #pragma once
 
@@ -23,7 +23,7 @@ class Grader {
   struct Answer {
     std::string question;
     bool right = false;
-    std::string what, hint;  ///< what is wrong, and a hint; empty when right
+    std::string what, hint;  ///< what is wrong, and a hint if it is the first that is wrong; empty when right
   };
 
   /// Each answer is printed to `live`, if there is one, as soon as it is known: what comes after it may crash.
@@ -38,7 +38,8 @@ class Grader {
   /// Right if the number is at most `bound`.
   void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
   /// Right if shape and dtype are those of `expected`, and every element differs by at most `tolerance` *
-  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25".
+  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25". Where all are off by
+  /// one ratio, the hint is that of a forgotten factor, here and in `prove`.
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
@@ -55,7 +56,7 @@ class Grader {
   std::string count() const;  ///< "2 of 3 passed"
 
  private:
-  void ask(std::string question, const std::function<std::string()>& wrong, std::string hint);
+  void ask(std::string question, const std::function<std::string()>& wrong, const std::function<std::string()>& hint);
   std::ostream* live_;
   std::vector<Answer> answers_;
 };

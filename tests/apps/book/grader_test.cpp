@@ -74,7 +74,7 @@ TEST_CASE("a right answer passes, and nothing more is said of it") {
   CHECK(said.str() == "passed  one is one\npassed  a half\n2 of 2 passed\n");
 }
 
-TEST_CASE("a wrong answer is followed by what is wrong and by the hint, and the next question is asked") {
+TEST_CASE("a wrong answer is followed by what is wrong, the first one by its hint, and the next question is asked") {
   Grader g;
   g.equal(
       "a half", [] { return 0.25; }, 0.5, "Halve it.");
@@ -87,7 +87,7 @@ TEST_CASE("a wrong answer is followed by what is wrong and by the hint, and the 
   said << g;
   CHECK(said.str() ==
         "FAILED  a half\n        the number is 0.25, should be 0.5\n        hint: Halve it.\n"
-        "FAILED  one is two\n        no\n        hint: Is it?\n"
+        "FAILED  one is two\n        no\n"
         "passed  one is one\n1 of 3 passed\n");
 }
 
@@ -165,6 +165,30 @@ TEST_CASE("a tensor's first wrong element is named by its coordinates") {
   CHECK(grade_of_tensor(two_by_two(5) * 2.0, two_by_two(4)) == "[0, 0] is 2, should be 1");
   CHECK(grade_of_tensor(full({}, 2, f64), full({}, 3, f64)) == "the number is 2, should be 3");
   CHECK(grade_of_tensor(Tensor::of<i32>({2}, {1, 2}), Tensor::of<i32>({2}, {1, 3})) == "[1] is 2, should be 3");
+}
+
+TEST_CASE("where every number is off by one ratio, the hint is that of a forgotten factor") {
+  const auto hint = [](const Tensor& got, const Tensor& expected) {
+    Grader g;
+    g.equal(
+        "a tensor", [&] { return got; }, expected, "Which axis?");
+    return g.answers().at(0).hint;
+  };
+  const auto tells_of_a_factor = [](const std::string& text) { return text.find("a forgotten factor") != text.npos; };
+  CHECK(tells_of_a_factor(hint(two_by_two(4) * 0.5, two_by_two(4))));
+  CHECK(tells_of_a_factor(hint(-two_by_two(0), two_by_two(0))));
+  CHECK(hint(two_by_two(8), two_by_two(4)) == "Which axis?");
+  CHECK(hint(zeros({2, 2}, f64), two_by_two(4)) == "Which axis?");
+  CHECK(hint(two_by_two(not_a_number), two_by_two(4)) == "Which axis?");
+  CHECK(hint(full({1}, 2, f64), full({1}, 3, f64)) == "Which axis?");  // one number tells no ratio
+  Grader g;
+  g.prove(
+      "proof",
+      [] {
+        return sample_of("f", [](const Variable& x) { return apply(HalfSlope{}, x); }, {{2, 3}});
+      },
+      "Where is x?");
+  CHECK(tells_of_a_factor(g.answers().at(0).hint));
 }
 
 TEST_CASE("a tensor of another shape or dtype, and none at all, are wrong") {
