@@ -11,6 +11,7 @@
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
+#include "apps/tasks/lm/training.h"
 #include "core/machine/parallel.h"
 #include "nn/check/leakcheck_models.h"
 #include "nn/files/files.h"
@@ -60,9 +61,9 @@ Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
 }
 
 Checks gpt(Rng& rng, MaskFault fault) {
-  const nn::GptConfig config{
+  const LanguageModelConfig config{
       .vocab_size = 11, .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32}, .num_layers = 2, .max_len = 16};
-  return nn::leakchecks(exact(std::make_shared<nn::Gpt>(config, rng)), fault);
+  return nn::leakchecks(exact(std::make_shared<LanguageModel>(config, rng)), fault);
 }
 
 std::vector<BuiltIn> built_in_models() {
@@ -95,13 +96,13 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
   const auto config = metadata.find(std::string(nn::config_key));
   const bool is_gpt =  // GPT-2's files have no configuration
       config == metadata.end() ||
-      within("read " + path, [&] { return nn::config_json::describes<nn::GptConfig>(config->second); });
+      within("read " + path, [&] { return nn::config_json::describes<LanguageModelConfig>(config->second); });
   const auto checks_of = [&](auto model) {
     return within("check " + path, [&] { return nn::leakchecks(exact(model), fault); });
   };
   Checks checks;
   if (is_gpt) {
-    checks = checks_of(std::make_shared<nn::Gpt>(nn::load_gpt(path, heads)));
+    checks = checks_of(std::make_shared<LanguageModel>(nn::load_gpt(path, heads)));
   } else {
     if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds a Transformer");
     const nn::TransformerConfig saved = nn::config_of<nn::TransformerConfig>(metadata, path);

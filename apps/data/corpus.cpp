@@ -9,7 +9,6 @@
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "core/error.h"
-#include "core/files/crc32c.h"
 #include "core/files/hash.h"
 
 namespace orrery::translate {
@@ -65,8 +64,6 @@ std::string PairCounts::text(i64 most_tokens) const {
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path, Spelling spelling) {
   LinePairs pairs{.source_text = std::make_shared<const std::string>(read_text(source_path)),
                   .target_text = std::make_shared<const std::string>(read_text(target_path))};
-  pairs.source_checksum = crc32c(std::as_bytes(std::span(*pairs.source_text)));
-  pairs.target_checksum = crc32c(std::as_bytes(std::span(*pairs.target_text)));
   const std::vector<std::string_view> sources = lines_spelled(pairs.source_text, spelling),
                                       targets = lines_spelled(pairs.target_text, spelling);
   check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",

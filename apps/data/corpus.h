@@ -39,7 +39,6 @@ struct LinePairs {
   std::shared_ptr<const std::string> source_text{}, target_text{};
   std::vector<std::string_view> source{}, target{};
   PairCounts counts{};
-  u32 source_checksum = 0, target_checksum = 0;  ///< CRC32C of the whole files
 
   i64 size() const { return static_cast<i64>(source.size()); }
 };

@@ -33,6 +33,16 @@ std::string fitted_middle(const std::string& text, size_t width) {
   return result;
 }
 
+std::string shortened(const std::string& line, size_t most) {
+  const size_t text = line.find_last_not_of(' ') + 1;
+  size_t at = 0, cut = 0, characters = 0;
+  for (; at < text && characters < most; ++characters) {
+    if (characters + 3 <= most) cut = at;
+    at += std::max<size_t>(1, first_character(std::string_view(line).substr(at)).bytes);
+  }
+  return at >= text ? line.substr(0, text) : line.substr(0, cut) + "...";
+}
+
 std::string wrapped(const std::string& text, size_t indent, size_t width, size_t continued) {
   std::istringstream lines(text);
   std::string result;

@@ -17,6 +17,8 @@ std::string fitted_end(const std::string& text, size_t width);
 /// The same for text of any alphabet, in which a character takes one column: the middle is cut out, since long names
 /// differ at both ends.
 std::string fitted_middle(const std::string& text, size_t width);
+/// At most `most` characters of a line, the last three of them points if it goes on; blanks at its end are left out.
+std::string shortened(const std::string& line, size_t most);
 /// `text` in lines of at most `width`, wrapped at spaces. Each of its own lines is indented by `indent` spaces, and the
 /// rest of a wrapped line by `continued`.
 std::string wrapped(const std::string& text, size_t indent, size_t width, size_t continued);

@@ -1,10 +1,68 @@
-// Chapter 9. A training that ends in a given time: its speed, and how many steps are left.
+// Chapter 9. --minutes: what suits a time; its speed, and how many steps are left.
 #include "apps/training/deadline.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <sstream>
 
 namespace orrery {
+
+// If one measurement took far longer than the other, the machine slept, and that time is added to `slept`. A pause of a
+// few seconds is no sleep: the first measurement may wait for a disk.
+double TimeBudget::step() {
+  constexpr double far_longer = 10, shortest_sleep = 5;
+  std::array<double, 2> step{}, took{};
+  for (size_t i = 0; i < step.size(); ++i) {
+    const double begin = clock_();
+    step[i] = step_seconds_();
+    took[i] = clock_() - begin;
+  }
+  const auto [shorter, longer] = std::minmax(took[0], took[1]);
+  if (longer > far_longer * shorter && longer - shorter > shortest_sleep) slept += longer - shorter;
+  return std::min(step[0], step[1]);
+}
+
+void TimeBudget::let_rate_fall(TrainingRecipe& recipe, double rate) {
+  recipe.schedule = Schedule::constant;
+  recipe.rate = rate;
+  recipe.cooldown = Deadline::cooldown;
+  recipe.warmup = 0;
+  recipe.average = 0;
+  recipe.average_last = recipe.patience = 0;
+}
+
+void TimeBudget::follow(const KnownTraining& known, TrainingRecipe& recipe) {
+  recipe.optimizer = known.optimizer;
+  recipe.micro_batches = 1;
+  let_rate_fall(recipe, known.rate);
+  warmup_ = known.warmup;
+  known.batch = known.good_batch;
+  const double worth = known.items * known.epochs;
+  double best = 0;
+  for (int i = 0; i < 2; ++i) {  // again with the batch that was found, since a smaller one takes longer for an item
+    const double read = std::min(seconds_ / step() * static_cast<double>(known.batch), worth);
+    best = std::sqrt(read * static_cast<double>(known.good_batch) / static_cast<double>(known.steps));
+    known.batch = std::clamp<i64>(std::llround(best), known.least_batch, known.good_batch);
+  }
+  recipe.rate *= std::sqrt(static_cast<double>(known.batch) / best);
+  if (std::isfinite(worth)) most_steps = std::max<i64>(1, std::llround(worth / static_cast<double>(known.batch)));
+  std::ostringstream text;
+  text << "batches of " << known.batch << ", rate " << recipe.rate;
+  chosen = text.str();
+}
+
+void TimeBudget::plan(TrainingRecipe& recipe, const Times& times, i64 evaluations) {
+  const double evaluating = static_cast<double>(evaluations) * times.evaluation;
+  const double left = seconds_ - (clock_() - begin_ - slept) - times.afterwards - evaluating;
+  check(left > times.step, program_, "--minutes leaves no time to train: of ", std::llround(seconds_),
+        " s, measuring, evaluations and the end of the training take ", std::llround(seconds_ - left), " s");
+  afterwards = times.afterwards;
+  recipe.steps = std::max<i64>(std::max<i64>(1, evaluations), std::llround(left / times.step));
+  if (most_steps > 0) recipe.steps = std::min(recipe.steps, most_steps);
+  recipe.warmup = std::min(warmup_, recipe.steps / 10);
+  if (evaluations > 0) recipe.evaluate_every = std::max<i64>(1, recipe.steps / evaluations);
+}
 
 // Seconds for which the machine slept during the step that ends now: all but the usual time, if it took far longer than
 // other steps, and too large a part of the whole time to be an evaluation.
@@ -30,14 +88,18 @@ bool Deadline::settles(Trainer& trainer) {
     halfway_done_ = done;
     slept_ = 0;
   }
-  if (now < begin_ + flat) {
+  const i64 planned = trainer.recipe().steps;
+  const bool are_made = done == trainer.recipe().steps_before_cooldown();
+  if (now < begin_ + flat && !(are_made && planned == most_steps_)) {
     // The machine is faster than expected.
-    if (done == trainer.recipe().steps_before_cooldown()) trainer.plan(2 * trainer.recipe().steps, cooldown);
+    if (are_made) trainer.plan(most_steps_ > 0 ? std::min(2 * planned, most_steps_) : 2 * planned, cooldown);
     return false;
   }
   settled_ = true;
   const double speed = static_cast<double>(done - halfway_done_) / (now - halfway_ - slept_);
-  const i64 left = std::max<i64>(1, std::llround(speed * (end_ - now)));
+  const i64 worth = most_steps_ > 0 ? most_steps_ - done : std::numeric_limits<i64>::max();
+  // At the most steps the speed may not be known yet: then there is time enough.
+  const i64 left = done == halfway_done_ ? worth : std::clamp<i64>(std::llround(speed * (end_ - now)), 1, worth);
   trainer.plan(done + left, static_cast<double>(left) / static_cast<double>(done + left));
   return true;
 }

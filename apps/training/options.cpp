@@ -1,4 +1,6 @@
 // Chapter 9. The options for a training's recipe, with their ranges, and for its run.
+//
+// Options for the fields of a model's configuration.
 #include "apps/training/options.h"
 
 #include <algorithm>
@@ -17,7 +19,6 @@
 #include "core/products/gemm.h"
 
 namespace orrery {
-
 namespace {
 
 constexpr i64 most_megabytes = i64{1} << 24;
@@ -97,7 +98,8 @@ void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const Automat
   add_evaluation_options(command, recipe, automatic);
 }
 
-void check_recipe_options(const TrainingRecipe& recipe) {
+void check_recipe_options(TrainingRecipe recipe) {
+  if (recipe.evaluate_every == TrainingRecipe::automatic) recipe.evaluate_every = 1;
   try {
     recipe.validate();
   } catch (const Error& error) { usage_error("recipe", with_option_names(error.rule(), field_names(recipe))); }
@@ -200,6 +202,43 @@ void check_outputs(const RunOptions& run, const TrainingFiles& files, const std:
       check(!is_same_file(path, outputs[k].path), program, option, " and ", outputs[k].name, " name the same file, ",
             path);
   }
+}
+
+namespace {
+
+std::string option_of(const nn::Field& field) {
+  std::string name = field.name;
+  constexpr std::string_view counted = "num_";
+  if (name.starts_with(counted)) name.erase(0, counted.size());
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+}  // namespace
+
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, i64& value) {
+  const i64 least = field.rule == nn::Rule::positive ? 1 : 0;
+  return add_whole_number(command, "--" + option_of(field), value, least, field.most_offered, field.help);
+}
+
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, double& value) {
+  const double most = field.rule == nn::Rule::probability ? 0.99 : static_cast<double>(field.most_offered);
+  return add_number(command, "--" + option_of(field), value, 0, most, field.help);
+}
+
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, bool& value) {
+  return add_switch(command, option_of(field), value, field.help);
+}
+
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, std::optional<double>& value) {
+  check(value.has_value(), "options", field.name, " has no value yet");
+  return add_field(command, field, *value);
+}
+
+void check_heads(const nn::LayerOptions& layer) {
+  if (layer.d_model % layer.num_heads != 0)
+    usage_error("--heads",
+                std::to_string(layer.num_heads) + " does not divide --d-model, " + std::to_string(layer.d_model));
 }
 
 }  // namespace orrery

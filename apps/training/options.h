@@ -4,9 +4,14 @@
 // `RunOptions::deciding` lists the options that decide what is trained: --resume takes them from the file,
 // --print-config prints them, and each saved model keeps them, so that --config with the model trains the same again.
 // A program (apps/training/program.h) says which these are. It gives its defaults in the recipe that it passes.
+//
+// Options for the fields of a model's configuration, from what it says of them (nn/models/fields.h).
 #pragma once
 
+#include <initializer_list>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/program/option_file.h"
@@ -14,6 +19,7 @@
 #include "apps/training/recipe.h"
 #include "apps/training/training_files.h"
 #include "apps/training/training_log.h"
+#include "nn/models/stack.h"
 
 namespace orrery {
 
@@ -29,7 +35,7 @@ struct AutomaticValues {
 void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const AutomaticValues& automatic = {});
 
 /// Wrong usage, in terms of the options: a recipe with which no training is possible.
-void check_recipe_options(const TrainingRecipe& recipe);
+void check_recipe_options(TrainingRecipe recipe);
 
 struct RunOptions {
   std::string config{}, init{}, save{}, resume{}, log{};
@@ -77,5 +83,36 @@ struct NamedFile {
 /// writes; or the model would replace one of `texts`. It may replace the one that --config names. A path "" is no file.
 void check_outputs(const RunOptions& run, const TrainingFiles& files, const std::vector<NamedFile>& texts,
                    const std::vector<NamedFile>& others = {});
+
+/// An option for a field: "--d-model" for d_model, "--heads" for num_heads, "--bias" and "--no-bias" for bias.
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, i64& value);
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, double& value);
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, bool& value);
+/// The same for a field that has a value.
+CLI::Option* add_field(CLI::App& command, const nn::Field& field, std::optional<double>& value);
+
+/// Wrong usage: --heads does not divide --d-model.
+void check_heads(const nn::LayerOptions& layer);
+
+/// A field that gets an option, perhaps of another name.
+struct FieldOption {
+  FieldOption(const char* field, const char* option = nullptr) : field(field), option(option ? option : field) {}
+  std::string_view field;
+  const char* option;
+};
+/// Options for some fields of `config`, in this order. Error: it has no such field, or one without a help text.
+template <class Config>
+void add_fields(CLI::App& command, Config& config, std::initializer_list<FieldOption> chosen) {
+  for (const FieldOption& each : chosen) {
+    bool is_added = false;
+    for_each_field(config, [&](nn::Field field, auto& value) {
+      if (field.name != each.field || !*field.help) return;
+      field.name = each.option;
+      if constexpr (requires { add_field(command, field, value); })
+        is_added = add_field(command, field, value) != nullptr;
+    });
+    check(is_added, "options", "no option can be made of ", each.field);
+  }
+}
 
 }  // namespace orrery

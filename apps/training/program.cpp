@@ -1,23 +1,33 @@
 // Chapter 9. The training program: from its options to its last line.
 #include "apps/training/program.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
+#include "apps/data/text_data.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
 #include "apps/program/terminal.h"
 #include "nn/files/files.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
 
+const std::string origin_key = "origin";  // in the metadata of FILE.resume
+
 // What the files of a training hold besides its state.
 SavedParts saved_parts_of(const TrainingProgram& program, nn::Module& module) {
-  Metadata of_model = program.of_model(), of_training = program.of_training();
-  of_model[options_key] = of_training[options_key] = program.options;
+  Metadata of_model = program.of_model();
+  of_model[options_key] = program.options;
+  Metadata of_training = of_model;
+  if (!program.origin.empty()) of_training[origin_key] = program.origin;
   return {.save_model = [&module, of_model](const std::string& path) { nn::save(module, path, of_model); },
           .origin = of_training,
           .model_bytes = nn::saved_bytes(module)};
@@ -49,7 +59,7 @@ RunHooks hooks_of(TrainingProgram& program, Trainer& trainer, nn::Module& module
                  .after_step = [&](const StepResult& step) { program.after_step(step); }};
   if (program.deadline) {
     hooks.after_step = ending_in_time(program, trainer, module, parts);
-    hooks.planned_seconds = program.deadline->seconds_left();
+    if (!program.deadline->ends_early(trainer)) hooks.planned_seconds = program.deadline->seconds_left();
     hooks.is_out_of_time = [&deadline = *program.deadline] { return deadline.overslept(); };
   }
   return hooks;
@@ -57,10 +67,62 @@ RunHooks hooks_of(TrainingProgram& program, Trainer& trainer, nn::Module& module
 
 // Seconds from now to the end of the command: what is left of --minutes, or an estimate from the time of a step.
 double seconds_to_come(TrainingProgram& program, Trainer& trainer) {
-  if (program.deadline) return program.deadline->seconds_left() + program.afterwards;
+  if (program.deadline && !program.deadline->ends_early(trainer))
+    return program.deadline->seconds_left() + program.afterwards;
   const Phase phase("timing a step");
   const double step = trainer.seconds_of_step();
   return trainer.expected_seconds(step) + program.seconds_afterwards(step);
+}
+
+// The texts that are learned from, with their checksums; and for a training that is resumed an error: it began with
+// others.
+void note_texts(TrainingProgram& program, const UnfinishedTraining* unfinished) {
+  const std::vector<NamedFile> texts = program.texts();
+  if (texts.empty()) return;
+  std::vector<std::string> paths;
+  std::vector<u32> checksums;
+  for (const NamedFile& text : texts) {
+    const Phase phase("reading " + text.path);
+    paths.push_back(text.path);
+    checksums.push_back(checksum_of({text.path}));
+  }
+  program.origin = json_text({{"texts", paths}, {"checksums", checksums}});
+  if (!unfinished) return;
+  const std::string& origin = entry_of(*unfinished, program.program(), origin_key);
+  std::vector<std::string> began_with;
+  std::vector<u32> kept;
+  within("load " + unfinished->path, [&] {
+    const Json json = parse_json_object(origin, "training origin");
+    nn::config_json::Reader read("training origin", json, nn::config_json::Fields::all);
+    read("texts", began_with);
+    read("checksums", kept, 0, std::numeric_limits<u32>::max());
+    read.check_all_known();
+  });
+  check(kept.size() == texts.size(), program.program(), "this training began with ", kept.size(),
+        kept.size() == 1 ? " file of text, not with " : " files of text, not with ", texts.size());
+  for (size_t i = 0; i < texts.size(); ++i)
+    check(kept[i] == checksums[i], program.program(), texts[i].path, " is not the text that this training began with");
+}
+
+Task& built(TrainingProgram& program) {
+  check_parameters_fit(program.program(), program.expected_parameters());
+  return program.build();
+}
+
+// What --minutes chooses.
+void choose(TrainingProgram& program) {
+  const double whole = 60 * program.minutes, left = whole - program.watch.seconds();
+  check(left > 0, program.program(), "--minutes leaves no time to train: reading the text took ",
+        std::llround(program.watch.seconds()), " s");
+  TimeBudget budget(program.program(), left, [&] { return Trainer(built(program)).seconds_of_step(); });
+  {
+    const Phase phase("timing a few steps");
+    program.fit(budget);
+  }
+  std::cerr << "chosen: " << budget.chosen << '\n';
+  program.afterwards = budget.afterwards;
+  program.deadline.emplace(
+      whole + budget.slept - budget.afterwards, [watch = program.watch] { return watch.seconds(); }, budget.most_steps);
 }
 
 // "a, b, c and 12 more"
@@ -81,7 +143,7 @@ void start_from(const std::string& path, nn::Module& module) {
 int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* state) {
   const Interrupt interrupt;
   std::optional<Phase> phase("making the model");
-  Task& task = program.build();
+  Task& task = built(program);
   nn::Module& module = task.module();
   task.recipe().minutes = program.run.time_limit;
   files.check_room(task.recipe(), module.parameter_count());
@@ -133,9 +195,11 @@ int begin(TrainingProgram& program) {
   check_outputs(program.run, files, program.texts(), program.figures());
   files.begin(program.run.overwrite);
   program.run.check_earlier_log();
-  program.read(nullptr);
+  note_texts(program, nullptr);
+  const std::string& init = program.run.init;
+  program.read(init, init.empty() ? Metadata() : read_safetensors_metadata(init));
   const std::string before = program.run.chosen();
-  program.choose();
+  if (program.minutes > 0) choose(program);
   program.options = program.run.chosen();
   const int exit_code = train(program, files, nullptr);
   if (program.deadline && exit_code == done)
@@ -153,14 +217,54 @@ int resume(TrainingProgram& program) {
   program.recipe() = unfinished.recipe;
   check_outputs(program.run, files, program.texts(), program.figures());
   program.run.check_earlier_log();
-  program.read(&unfinished);
+  note_texts(program, &unfinished);
+  program.read(unfinished.path, unfinished.metadata);
+  nn::check_size(program.expected_parameters(), unfinished.path);
   compute_as(unfinished);
   const int exit_code = train(program, files, &unfinished.state);
   if (exit_code == done) program.end();
   return exit_code;
 }
 
+void add_minutes(CLI::App& command, TrainingProgram& program, const RunOptionHandles& handles) {
+  std::vector<CLI::Option*> fitted = program.also_fitted;
+  const std::vector<std::string> fields = field_names(program.recipe());
+  for (CLI::Option* option : program.run.deciding) {
+    std::string name = typed_name(option).substr(2);
+    std::replace(name.begin(), name.end(), '-', '_');
+    if (std::find(fields.begin(), fields.end(), name) != fields.end()) fitted.push_back(option);
+  }
+  begin_group(command, training_group);
+  CLI::Option* minutes = add_number(
+      command, "--minutes", program.minutes, 0.1, 1e6,
+      "Choose batch, rates and steps so that all is done in this many minutes on this machine, and print the "
+      "command that trains the same again");
+  show_default(minutes, "");
+  exclude(minutes, fitted);
+  exclude(minutes, {handles.resume, handles.print_config});
+}
+
 }  // namespace
+
+// At most ten evaluations, in a twentieth of the time. After the last step the task is judged once more.
+void TrainingProgram::fit(TimeBudget& budget) {
+  const std::optional<KnownTraining> known = known_training();
+  if (known) {
+    budget.follow(*known, recipe());
+  } else {
+    const TrainingRecipe& described = build().recipe();  // with the model's width
+    TimeBudget::let_rate_fall(recipe(), described.rate_of(std::max<i64>(1, described.warmup)));
+  }
+  TimeBudget::Times times{budget.step()};
+  Trainer trainer(build());
+  double evaluations = 0;
+  if (recipe().evaluate_every != 0) {
+    times.evaluation = trainer.seconds_of_evaluation();
+    evaluations = std::clamp(TimeBudget::for_evaluations * budget.seconds() / times.evaluation, 1.0, 10.0);
+  }
+  times.afterwards = times.evaluation + seconds_afterwards(times.step);
+  budget.plan(recipe(), times, static_cast<i64>(evaluations));
+}
 
 Score TrainingProgram::report(Trainer& trainer) {
   const std::string hash = trainer.hash();
@@ -183,6 +287,7 @@ void add_training(CLI::App& parent, int& exit_code, const std::shared_ptr<Traini
   add_config(command, run.config, run.deciding);
   run.deciding = added_by(command, [&] { program->add_options(command); });
   const RunOptionHandles handles = add_run_options(command, run, program->text_options);
+  add_minutes(command, *program, handles);
   program->add_other_options(command, handles);
   when_run(command, exit_code, [program] {
     program->watch = Stopwatch();

@@ -5,9 +5,9 @@
 //   void add_masked(CLI::App& orrery, int& exit_code) {
 //     add_training(orrery, exit_code, std::make_shared<Masked>(), "masked", "Learn masked words", "Example: ...");
 //   }
-// A new training calls, in this order: settle, check_given, read, choose, build. One that is resumed takes the options
-// that decide what is trained from its file, and calls settle, read, build. Then the trainer makes its steps
-// (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
+// A new training calls, in this order: settle, check_given, read, fit (with --minutes), build, announce. One that is
+// resumed takes the options that decide what is trained from its file, and calls settle, read, build, announce. Then the
+// trainer makes its steps (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
 #pragma once
 
 #include <memory>
@@ -48,21 +48,25 @@ class TrainingProgram {
   /// What is learned from, and what is written besides model and log.
   virtual std::vector<NamedFile> texts() const { return {}; }
   virtual std::vector<NamedFile> figures() const { return {}; }
-  /// Reads what is learned from: for a new training, or for one that is resumed. Error: these are not the texts that
-  /// the training began with.
-  virtual void read(const UnfinishedTraining*) {}
-  /// Chooses what --minutes leaves open, and sets `deadline` and `afterwards`.
-  virtual void choose() {}
-  /// Makes the model, and what trains it; it lives as long as the program.
+  /// Reads what is learned from. `kept` is what the file `path` says, from which the training goes on (--resume), or
+  /// whose weights it starts from (--init); "" and nothing for others. The texts of a resumed one are those it began
+  /// with.
+  virtual void read(const std::string& /*path*/, const Metadata& /*kept*/) {}
+  /// The number of parameters of the model that `build` makes.
+  virtual i64 expected_parameters() const = 0;
+  /// Makes the model, and what trains it; it lives as long as the program, or until the next call.
   virtual Task& build() = 0;
+
+  /// For --minutes: a training of this task that went well. Without one, the batch stays as it is.
+  virtual std::optional<KnownTraining> known_training() { return std::nullopt; }
+  /// Chooses what --minutes leaves open.
+  virtual void fit(TimeBudget& budget);
 
   /// Says what is learned from. Nothing can refuse the training any more.
   virtual void announce() {}
 
-  /// What the saved model says besides its options: its configuration, its vocabulary.
+  /// What the saved model says besides its options, and FILE.resume, for `read`: its configuration, its vocabulary.
   virtual Metadata of_model() const = 0;
-  /// What FILE.resume says besides state and options, for `read`.
-  virtual Metadata of_training() const { return of_model(); }
 
   /// A line to print after an evaluation, of the judged parameters, such as a sample of what the model writes.
   virtual std::string sample() { return ""; }
@@ -78,10 +82,15 @@ class TrainingProgram {
 
   RunOptions run;
   std::vector<CLI::Option*> text_options;  ///< those of the deciding options that may be given with --resume
-  std::string options;                     ///< the values of the deciding options, which files and log keep
+  std::vector<CLI::Option*> also_fitted;   ///< those that --minutes chooses, besides the recipe's
   Stopwatch watch;                         ///< of the whole command
-  std::optional<Deadline> deadline;        ///< of --minutes
-  double afterwards = 0;                   ///< with a deadline: seconds for what follows the last step
+
+  // Kept by the functions of this file.
+  std::string options;               ///< the values of the deciding options, which files and log keep
+  std::string origin;                ///< the texts and their checksums, which FILE.resume keeps
+  double minutes = 0;                ///< 0: not given
+  std::optional<Deadline> deadline;  ///< of --minutes
+  double afterwards = 0;             ///< with a deadline: seconds for what follows the last step
 };
 
 /// Adds the sub-command `name` to `parent`, which trains `program`.

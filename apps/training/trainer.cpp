@@ -300,11 +300,11 @@ double Trainer::seconds_of_update() {
   constexpr double endless = std::numeric_limits<double>::infinity();
   double seconds = 0;
   if (steps_done_ == 0) {
+    auto untried = make_optimizer(recipe_, parameters_);  // first: if memory runs out here, nothing has changed
     try {
       seconds = seconds_of([&] { optimizer_->step(0, endless); });
     } catch (const Error&) {}  // the first step will say why
-    optimizer_.reset();
-    optimizer_ = make_optimizer(recipe_, parameters_);
+    optimizer_ = std::move(untried);
   }
   for (NamedParameter& p : parameters_) p.value.clear_gradient();
   return seconds;

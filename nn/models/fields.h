@@ -6,7 +6,7 @@
 //     ...
 //   }
 // From this come the text in files and its reading (nn/models/config_json.h), the check of each field on its own
-// (`check_fields`), and the options of commands (apps/training/model_options.h). The number of parameters follows from
+// (`check_fields`), and the options of commands (apps/training/options.h). The number of parameters follows from
 // the model's own constructor (`counted`).
 #pragma once
 

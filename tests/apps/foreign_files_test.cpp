@@ -78,7 +78,7 @@ TEST_CASE("JSON that nests 60,000 times in the state of an unfinished training i
   }
   const std::string origin = orrery::read_safetensors_metadata(kept).at("origin");
   with_metadata(kept, state, "origin", replaced(origin, "{", "{\"colour\":1,"));
-  check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": lm origin: ");
+  check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": training origin: ");
   const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
   for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {
     with_metadata(kept, state, "standing", replaced(standing, "\"best_step\":", "\"best_step\":" + wrong + ",\"x\":"));

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/model.h"
 #include "apps/training/training_files.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"

@@ -10,9 +10,8 @@
 #include <memory>
 
 #include "apps/tasks/lm/training.h"
-#include "apps/tasks/toy/saved.h"
 #include "apps/tasks/toy/training.h"
-#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/model.h"
 #include "apps/training/training_files.h"
 #include "autograd/check/scheduling.h"
 #include "nn/files/files.h"

@@ -4,7 +4,7 @@
 #include <iomanip>
 #include <iostream>
 
-#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/task.h"
 
 using namespace orrery;
 using namespace orrery::translate;

@@ -79,7 +79,7 @@ nn::TransformerConfig BenchConfig::transformer(double dropout) const {
           .pad_id = 0};
 }
 
-nn::GptConfig BenchConfig::gpt(double dropout) const {
+LanguageModelConfig BenchConfig::gpt(double dropout) const {
   check(is_gpt(), "bench", name, " is no GPT");
   return {.vocab_size = vocab_size,
           .layer = {.d_model = d_model,

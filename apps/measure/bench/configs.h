@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/models/gpt.h"
+#include "apps/tasks/lm/training.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
@@ -39,7 +39,7 @@ struct BenchConfig {
   nn::TransformerConfig transformer(double dropout) const;
   /// GPT-2 with exact GELU and as many positions as the batch is long. It has biases everywhere, a tied head, and
   /// `dropout` on embeddings, attention weights and sub-layers.
-  nn::GptConfig gpt(double dropout) const;
+  LanguageModelConfig gpt(double dropout) const;
 };
 
 /// The configuration with another batch, another length of all sequences or another d_model (d_ff changes in

@@ -12,9 +12,9 @@
 #include "apps/measure/bench/micro.h"
 #include "apps/program/columns.h"
 #include "apps/program/options.h"
+#include "apps/tasks/lm/training.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
-#include "nn/models/gpt.h"
 
 namespace orrery {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 std::vector<std::string> writing_models() { return {"nanogpt", "gpt2", "gpt2-medium", "gpt2-large"}; }
 
 // Bytes read for one more token in each of `streams` streams, after `positions` positions: weights and cache, in f32.
-double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions) {
+double bytes_of_step(const LanguageModelConfig& config, i64 streams, double positions) {
   const i64 tables = config.tied ? config.max_len : config.max_len + config.vocab_size;  // read in single rows
   const double weights = static_cast<double>(config.parameter_count() - tables * config.layer.d_model);
   const double cache = static_cast<double>(config.num_layers * 2 * config.layer.d_model) * positions;
@@ -32,7 +32,7 @@ double bytes_of_step(const nn::GptConfig& config, i64 streams, double positions)
 
 i64 positions_of(const BenchOptions& options) { return options.context + warm_up_steps + options.steps; }
 
-void check_positions(const nn::GptConfig& config, const BenchOptions& options) {
+void check_positions(const LanguageModelConfig& config, const BenchOptions& options) {
   const i64 positions = positions_of(options);
   if (positions > config.max_len)
     usage_error("--context and --steps", "with " + std::to_string(warm_up_steps) + " to warm up are " +
@@ -42,11 +42,11 @@ void check_positions(const nn::GptConfig& config, const BenchOptions& options) {
 
 // A model that writes, and what it has written.
 struct Writer {
-  nn::Gpt model;
+  LanguageModel model;
   Tensor last;
   nn::DecoderState state;
 
-  Writer(const nn::GptConfig& config, i64 streams, const BenchOptions& options, Rng& rng)
+  Writer(const LanguageModelConfig& config, i64 streams, const BenchOptions& options, Rng& rng)
       : model(config, rng),
         last(randint(0, config.vocab_size, {streams, 1}, rng)),
         state(nn::decoder_state(model, streams, positions_of(options))) {
@@ -62,7 +62,7 @@ struct Writer {
 
 // Rates are in tokens per second: reading memory is worth as many tokens as the model would have read it for.
 Trial writing(i64 streams, const BenchOptions& options) {
-  const nn::GptConfig config = nn::gpt_preset(options.config);
+  const LanguageModelConfig config = nn::gpt_preset(options.config);
   Rng rng(static_cast<u64>(options.seed));
   const auto writer = std::make_shared<Writer>(config, streams, options, rng);
   const auto memory = std::make_shared<MemoryReader>();

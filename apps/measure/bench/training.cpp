@@ -30,8 +30,8 @@ Model fitting(const Config& config, Rng& rng) {
   return Model(config, rng);
 }
 
-std::variant<nn::Transformer, nn::Gpt> model_of(const BenchConfig& config, double dropout, Rng& rng) {
-  if (config.is_gpt()) return fitting<nn::Gpt>(config.gpt(dropout), rng);
+std::variant<nn::Transformer, LanguageModel> model_of(const BenchConfig& config, double dropout, Rng& rng) {
+  if (config.is_gpt()) return fitting<LanguageModel>(config.gpt(dropout), rng);
   return fitting<nn::Transformer>(config.transformer(dropout), rng);
 }
 
@@ -52,7 +52,8 @@ BenchTraining::BenchTraining(const BenchConfig& config, double dropout, i64 seed
 
 Variable BenchTraining::loss() const {
   nn::Pass pass = nn::Pass::training(seed_, steps_begun_);
-  if (const nn::Gpt* gpt = std::get_if<nn::Gpt>(&model_)) return gpt->loss(input_, labels_, pass, loss_options_);
+  if (const LanguageModel* gpt = std::get_if<LanguageModel>(&model_))
+    return gpt->loss(input_, labels_, pass, loss_options_);
   return std::get<nn::Transformer>(model_).loss(source_, input_, labels_, pass, loss_options_);
 }
 

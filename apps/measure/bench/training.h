@@ -9,7 +9,6 @@
 
 #include "apps/measure/bench/configs.h"
 #include "autograd/ops/cross_entropy.h"
-#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "optim/adam.h"
 
@@ -47,7 +46,7 @@ class BenchTraining {
   u64 seed_;
   i64 steps_begun_ = 0;
   Rng rng_;
-  std::variant<nn::Transformer, nn::Gpt> model_;
+  std::variant<nn::Transformer, LanguageModel> model_;
   optim::Adam adam_;
   CrossEntropyOptions loss_options_;
   Tensor source_, input_, labels_;  // i32 [B, S], [B, T], [B, T]: `labels_` is one token ahead of `input_`

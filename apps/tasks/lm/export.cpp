@@ -1,6 +1,4 @@
 // Chapter 9. `orrery lm export`: the files, and tokens in the words of Hugging Face's tokenizers.
-#include "apps/tasks/lm/export.h"
-
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -99,7 +97,7 @@ int export_model(const ExportOptions& options) {
   std::optional<Tokenizer> tokenizer;
   if (Tokenizer::is_in(metadata))
     tokenizer = within("load " + options.load, [&] { return Tokenizer::of_metadata(metadata); });
-  nn::Gpt model = nn::load_gpt(options.load, options.heads);
+  LanguageModel model = nn::load_gpt(options.load, options.heads);
   const std::string config = within("export " + options.load, [&] { return nn::published_json(model.config); });
   make_folder(folder.string());
   nn::save_published_gpt(model, in_folder("model.safetensors"), tokenizer ? tokenizer->metadata() : Metadata());

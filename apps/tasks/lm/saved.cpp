@@ -15,7 +15,6 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/lm/training.h"
 #include "apps/training/training_files.h"
 #include "core/machine/parallel.h"
 #include "nn/files/gpt_files.h"

@@ -6,12 +6,18 @@
 //            exponential). A perplexity of 7 means that each token is as uncertain as a choice among 7 equally likely
 //            ones. Models with other tokens are compared by bits: the sum over all tokens, divided by ln 2 and by the
 //            number of characters, or of bytes.
+//
+// `orrery lm export`: a model for Hugging Face's transformers.
+//
+//   model.safetensors       the weights with GPT2LMHeadModel's names (nn/files/gpt_files.h)
+//   config.json             its configuration (nn/files/gpt_files.h)
+//   tokenizer.json          its tokens, for the library tokenizers, with tokenizer_config.json
 #pragma once
 
 #include <string>
 
 #include "apps/data/tokenizer.h"
-#include "nn/models/gpt.h"
+#include "apps/tasks/lm/training.h"
 
 namespace CLI {
 class App;
@@ -22,7 +28,7 @@ namespace orrery {
 /// A saved model and its tokens.
 struct LmModel {
   Tokenizer tokenizer;
-  nn::Gpt model;
+  LanguageModel model;
 };
 /// A model to read, and what its file may not say if another program wrote it.
 struct LmSource {
@@ -39,5 +45,11 @@ void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads);
 
 void add_lm_sample(CLI::App& lm, int& exit_code);
 void add_lm_eval(CLI::App& lm, int& exit_code);
+void add_lm_export(CLI::App& lm, int& exit_code);
+
+/// The contents of a tokenizer.json whose ids are those of `tokenizer`. Characters: text with another one is an error
+/// there, too. Bytes: any text that is UTF-8. Pieces: the same model, in which U+2581 and the names of tokens, such as
+/// "<0x0A>", cannot be told from what they stand for.
+std::string tokenizer_json(const Tokenizer& tokenizer);
 
 }  // namespace orrery

@@ -1,7 +1,9 @@
-// Chapter 9. Training a GPT on a text: its recipe, its blocks, its loss, and its evaluations.
+// Chapter 9. Training a GPT on a text: its recipe, its blocks, its loss, its evaluations, and what suits a time.
 #include "apps/tasks/lm/training.h"
 
 #include <algorithm>
+#include <array>
+#include <sstream>
 
 #include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
@@ -32,6 +34,12 @@ LmRecipe LmRecipe::resolved() const {
   return result;
 }
 
+LanguageModelConfig LmRecipe::model_for(const TextData& data) const {
+  LanguageModelConfig config = model;
+  config.vocab_size = data.tokenizer.size();
+  return config;
+}
+
 void LmRecipe::validate() const {
   using nn::config_json::check_positive;
   resolved().TrainingRecipe::validate();
@@ -39,7 +47,8 @@ void LmRecipe::validate() const {
   check_positive("lm recipe", "estimate_batches", estimate_batches);
 }
 
-double loss_over(const nn::Gpt& model, const Text& text, i64 stride, const std::function<void(i64 counted)>& progress) {
+double loss_over(const LanguageModel& model, const Text& text, i64 stride,
+                 const std::function<void(i64 counted)>& progress) {
   const NoGradient nothing_recorded;
   const i64 block = model.config.max_len, count = text.count() - 1;  // tokens that follow another
   check(count > 0, "lm", "a text of ", text.count(), " tokens is too short: it needs at least two");
@@ -70,14 +79,9 @@ double loss_over(const nn::Gpt& model, const Text& text, i64 stride, const std::
 
 namespace {
 
-nn::GptConfig for_text(nn::GptConfig config, const TextData& data) {
-  config.vocab_size = data.tokenizer.size();
-  return config;
-}
-
-nn::Gpt new_model(const LmRecipe& recipe, const TextData& data) {
+LanguageModel new_model(const LmRecipe& recipe, const TextData& data) {
   Rng weights = random_numbers(recipe.seed, Purpose::weights);
-  return {for_text(recipe.model, data), weights};
+  return {recipe.model_for(data), weights};
 }
 
 }  // namespace
@@ -142,6 +146,78 @@ std::string LmTask::sample(i64 count) const {
     return true;
   });
   return text;
+}
+
+namespace {
+
+// A model and its batch, and the least work for which it is better than the one before. Work is parameters times
+// tokens. The smallest model shows how much of it this machine can do in the whole time.
+struct Plan {
+  double least_work;
+  i64 layers, heads, d_model, block, batch;
+  double rate, dropout;
+};
+constexpr std::array<Plan, 3> plans{{{0, 4, 4, 128, 64, 24, 0.008, 0.1},
+                                     {1e13, 4, 4, 256, 64, 24, 0.006, 0.2},
+                                     {1e14, 6, 6, 384, 128, 24, 0.004, 0.3}}};
+// How often a text may be read without dropout. On tinyshakespeare, dropout harmed where the text was read 4 times, and
+// helped where it was read 14 times.
+constexpr double most_times_without_dropout = 6;
+constexpr i64 evaluations = 8;
+
+void take(const Plan& plan, LmRecipe& recipe) {
+  auto& model = recipe.model;
+  model.num_layers = plan.layers;
+  model.layer.num_heads = plan.heads;
+  model.max_len = plan.block;
+  model.layer.d_model = plan.d_model;
+  model.layer.d_ff = 4 * plan.d_model;
+  model.layer.dropout = plan.dropout;
+  model.rotary = model.query_key_norm = true;
+  recipe.batch = plan.batch;
+  recipe.optimizer = OptimizerKind::muon;
+  recipe.weight_decay = 0.1;
+  TimeBudget::let_rate_fall(recipe, plan.rate);
+}
+
+bool fits(const Plan& plan, const TextData& data) {
+  return data.validation.count() > plan.block && data.training.count() >= 2 * plan.block;
+}
+
+std::string words_for(const LmRecipe& recipe) {
+  std::ostringstream text;
+  text << recipe.model.num_layers << " layers of width " << recipe.model.layer.d_model << ", blocks of "
+       << recipe.model.max_len << ", " << recipe.batch << " in a batch, rate " << recipe.rate << ", dropout "
+       << recipe.model.layer.dropout << ", rotary positions, normalised queries and keys";
+  return text.str();
+}
+
+}  // namespace
+
+void fit(LmRecipe& recipe, const TextData& data, TimeBudget& budget) {
+  const i64 most_batches = recipe.estimate_batches;
+  take(plans[0], recipe);
+  double step = budget.step();
+  const auto tokens_of_step = [&] { return static_cast<double>(recipe.batch * recipe.model.max_len); };
+  const double possible =
+      budget.seconds() / step * static_cast<double>(recipe.model_for(data).parameter_count()) * tokens_of_step();
+  for (const Plan& plan : plans)
+    if (possible >= plan.least_work && fits(plan, data)) take(plan, recipe);
+  if (recipe.model.layer.d_model != plans[0].d_model) step = budget.step();
+  // Backward takes twice as long as forward. At the end the whole validation text is read up to twice, and a sample is
+  // written.
+  const double batch = step / 3, of_token = batch / tokens_of_step();
+  recipe.estimate_batches = std::clamp<i64>(
+      std::llround(TimeBudget::for_evaluations * budget.seconds() / batch / evaluations), 1, most_batches);
+  budget.plan(recipe,
+              {.step = step,
+               .evaluation = static_cast<double>(recipe.estimate_batches) * batch,
+               .afterwards = 1 + 2 * of_token * static_cast<double>(data.validation.count())},
+              evaluations);
+  const double tokens = static_cast<double>(recipe.steps) * tokens_of_step();
+  if (tokens <= most_times_without_dropout * static_cast<double>(data.training.count()))
+    recipe.model.layer.dropout = 0;  // a text that is new to the model cannot be learned by heart
+  budget.chosen = words_for(recipe);
 }
 
 double end_with_better(Trainer& trainer, const LmTask& task) {

@@ -13,6 +13,12 @@
 //             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
 //             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
 // What both gain: apps/measure/bench/README.md.
+//
+// With --minutes the model follows from the time. In a given time, a larger model reads fewer tokens. Too small a model
+// has learned all it can, and too large a one has hardly begun; in between, parameters and tokens grow together
+// (Hoffmann et al. 2022, "Training compute-optimal large language models", arXiv 2203.15556). So the first seconds
+// measure this machine's speed, in parameters times tokens for each second. A table says which model is best for the
+// work that fits into the time.
 #pragma once
 
 #include <cmath>
@@ -20,14 +26,18 @@
 
 #include "apps/data/blocks.h"
 #include "apps/data/text_data.h"
-#include "apps/training/trainer.h"
+#include "apps/training/deadline.h"
 #include "nn/models/gpt.h"
 
 namespace orrery {
 
+/// What is trained: a decoder without an encoder.
+using LanguageModel = nn::Gpt;
+using LanguageModelConfig = nn::GptConfig;
+
 /// Everything that decides how a model is trained.
 struct LmRecipe : TrainingRecipe {
-  nn::GptConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
+  LanguageModelConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
   i64 batch = 12;
   bool replacement = false;  ///< each block is drawn from anywhere in the text
   i64 estimate_batches = 20;
@@ -36,6 +46,8 @@ struct LmRecipe : TrainingRecipe {
   /// The same recipe with the model's width and the warm-up that `automatic` stands for: a twentieth of all steps, at
   /// most 100, and at least one step where the schedule needs it.
   LmRecipe resolved() const;
+  /// The model with the vocabulary of a text.
+  LanguageModelConfig model_for(const TextData& data) const;
   /// Errors: numbers with which no training is possible. The model is not checked here.
   void validate() const;
 };
@@ -47,7 +59,7 @@ struct LmRecipe : TrainingRecipe {
 /// smaller one takes longer; the loss is as a rule lower, as the model sees more of the text. `progress`, if given, is
 /// called again and again with the number of tokens that have counted so far. Errors: a text of fewer than two tokens;
 /// a stride that is negative or larger than the model's length.
-double loss_over(const nn::Gpt& model, const Text& text, i64 stride = 0,
+double loss_over(const LanguageModel& model, const Text& text, i64 stride = 0,
                  const std::function<void(i64 counted)>& progress = {});
 
 /// A GPT, the blocks of a text, and as validation loss the mean over random blocks of the validation text, new ones
@@ -76,7 +88,7 @@ class LmTask final : public Task {
   /// A sample of `count` tokens at temperature 0.8. It depends only on the seed and the model.
   std::string sample(i64 count) const;
 
-  nn::Gpt model;
+  LanguageModel model;
 
  private:
   TextBatch next_batch(i64 number);
@@ -91,6 +103,9 @@ class LmTask final : public Task {
   ShuffledBlocks shuffled_;
   std::vector<TextBatch> batches_;  // of the step that was drawn
 };
+
+/// Chooses what --minutes leaves open: a model, a batch, rates and steps (apps/training/deadline.h).
+void fit(LmRecipe& recipe, const TextData& data, TimeBudget& budget);
 
 /// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the
 /// whole validation text. Returns that loss.

@@ -1,10 +1,17 @@
 // Chapter 0. Training and examining the toy: its recipe, its batches and its exam.
+//
+// The models of `orrery toy` in files: what --save writes, and how --load answers.
+//
+//   $ echo headache | orrery toy --load reverse.safetensors
+//   e h c a d a e h
 #pragma once
 
 #include <cmath>
+#include <string>
 
 #include "apps/tasks/toy/task.h"
 #include "apps/training/trainer.h"
+#include "core/files/safetensors.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
@@ -81,5 +88,13 @@ struct ToyExam {
   i64 right = 0;
 };
 ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i64 seed);
+
+/// What a saved model says about itself: its configuration and its task. The file is all that is needed to rebuild it.
+Metadata metadata_of(const nn::Transformer& model, const ToyTask& task);
+
+/// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
+/// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a
+/// warning. On a terminal it says what to type. Errors: a file that `orrery toy` did not save.
+int answer_lines(const std::string& path);
 
 }  // namespace orrery

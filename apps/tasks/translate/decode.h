@@ -2,6 +2,11 @@
 //
 // A batch is a rectangle, so a short sentence beside a long one costs as much as the long one. So the sentences are
 // sorted by length, cut into batches, translated by beam search (nn/generate/beam_search.h), and put back in order.
+//
+// What a translator attends to while it translates a line, for the page of `decode --attention`.
+//
+// The translation is found by beam search. Then the whole pair goes through the model once, as in training, and the
+// attention weights of this pass are kept.
 #pragma once
 
 #include <functional>
@@ -10,7 +15,7 @@
 #include <vector>
 
 #include "apps/data/line_reader.h"
-#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/model.h"
 
 namespace orrery::translate {
 
@@ -50,5 +55,13 @@ using WhenReady = std::function<void(std::span<const Translation> ready, i64 don
 std::vector<Translation> translations(const Translator& translator, const std::vector<Line>& lines,
                                       const DecodeOptions& options, const std::function<bool()>& stopped,
                                       const WhenReady& when_ready = {});
+
+/// An empty page for the attention of the translator's model; of the first, if several translate together.
+AttentionPage attention_page(const Translator& translator);
+
+/// Adds a line and its translation. `written` are the tokens that the model wrote, at least one: the last is the end
+/// mark, unless the translation was cut off. Returns false if the page has no room for the pair. Error: no tokens.
+bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
+                   std::span<const i32> written);
 
 }  // namespace orrery::translate

@@ -1,6 +1,4 @@
 // Chapter 9. Reads lines, writes one translation for each, and says how fast it was and which lines it left out.
-#include "apps/tasks/translate/decode_command.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -20,7 +18,6 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/translate/attention.h"
 #include "apps/tasks/translate/decode.h"
 #include "core/error.h"
 #include "core/files/file.h"

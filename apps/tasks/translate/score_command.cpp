@@ -1,6 +1,4 @@
 // Chapter 9. Reads the files, counts, and prints what multi-bleu.perl and sacreBLEU would print.
-#include "apps/tasks/translate/score_command.h"
-
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -12,7 +10,6 @@
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/tasks/translate/bootstrap.h"
 #include "apps/tasks/translate/score.h"
 #include "core/files/json.h"
 

@@ -1,11 +1,260 @@
-// Chapter 9. Training a translator: batches and losses.
+// Chapter 9. Training a translator: presets, reading the text, batches and losses.
 #include "apps/tasks/translate/task.h"
+
+#include <filesystem>
 
 #include "apps/program/stopwatch.h"
 #include "apps/training/random_numbers.h"
 #include "core/error.h"
+#include "core/tensor.h"
+#include "core/utf8.h"
+#include "nn/models/config_json.h"
 
 namespace orrery::translate {
+namespace {
+
+constexpr std::string_view recipe_operation = "translation recipe";
+
+// What the presets begin with: the published recipe without model, rate and warm-up.
+TranslationRecipe common_recipe(const nn::TransformerConfig& model) {
+  TranslationRecipe recipe;
+  recipe.model = model;
+  recipe.optimizer = OptimizerKind::adam;
+  recipe.beta1 = 0.9;
+  recipe.beta2 = 0.98;
+  recipe.eps = 1e-8;
+  recipe.schedule = Schedule::inverse_sqrt;
+  recipe.first_rate = 1e-7;
+  recipe.micro_batches = 2;
+  recipe.clip = 25;
+  recipe.evaluate_every = TranslationRecipe::automatic;
+  recipe.average_last = 10;
+  recipe.patience = 10;
+  return recipe;
+}
+
+TranslationRecipe published_recipe() {
+  TranslationRecipe recipe = common_recipe(nn::tiny(first_piece_id + 1));
+  recipe.steps = 8000;
+  recipe.warmup = 2000;
+  recipe.rate = 0.005;
+  recipe.keep_last = true;
+  return recipe;
+}
+
+// The same model with Muon, and a rate that falls to 0, so that no mean of parameters is needed. On Multi30k it sees a
+// third of the tokens.
+TranslationRecipe tiny_recipe() {
+  TranslationRecipe recipe = common_recipe(nn::tiny(first_piece_id + 1));
+  recipe.optimizer = OptimizerKind::muon;
+  recipe.schedule = Schedule::constant;
+  recipe.steps = 5200;
+  recipe.warmup = 100;
+  recipe.cooldown = 0.7;
+  recipe.rate = 0.003;
+  recipe.micro_batches = 1;
+  recipe.clip = 1;
+  recipe.average_last = 0;
+  return recipe;
+}
+
+// Between tiny and base: fits a few hundred thousand pairs.
+TranslationRecipe small_recipe() {
+  nn::TransformerConfig model = nn::tiny(first_piece_id + 1);
+  model.layer.d_model = 256;
+  model.layer.d_ff = 1024;
+  model.layer.dropout = 0.2;
+  TranslationRecipe recipe = common_recipe(model);
+  recipe.steps = 20000;
+  recipe.warmup = 4000;
+  recipe.rate = 0.001;
+  return recipe;
+}
+
+// The paper's base model, with the peak of Noam's rate at 4,000 steps: 512^-0.5 4000^-0.5. Its step has more tokens.
+TranslationRecipe base_recipe() {
+  TranslationRecipe recipe = common_recipe(nn::base(first_piece_id + 1));
+  recipe.eps = 1e-9;
+  recipe.steps = 100000;
+  recipe.warmup = 4000;
+  recipe.rate = 0.0007;
+  recipe.micro_batches = 6;
+  return recipe;
+}
+
+// The published recipe for another model, with a lower rate, and gradients clipped at a small norm, as usual for
+// recurrent models (Pascanu et al. 2013) and for this convolutional one (Gehring et al. 2017, section 4.2). The model
+// with the lowest validation loss is kept, not the last one.
+TranslationRecipe recipe_of_other(ModelKind kind) {
+  TranslationRecipe recipe = published_recipe();
+  recipe.kind = kind;
+  recipe.rate = 0.002;
+  recipe.clip = 1;
+  recipe.keep_last = false;
+  return recipe;
+}
+
+template <class Model, class Config>
+std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
+  return std::make_unique<TranslatorOf<Model>>(Model(config, weights));
+}
+
+}  // namespace
+
+RecurrentTranslatorConfig tiny_recurrent() {
+  return {.src_vocab_size = first_piece_id + 1,
+          .tgt_vocab_size = first_piece_id + 1,
+          .d_embedding = 128,
+          .d_encoder = 128,
+          .d_decoder = 256,
+          .d_attention = 128,
+          .d_output = 128,
+          .dropout = 0.3,
+          .pad_id = pad_id,
+          .share_embeddings = true};
+}
+
+ConvolutionalTranslatorConfig tiny_convolutional() {
+  return {.src_vocab_size = first_piece_id + 1,
+          .tgt_vocab_size = first_piece_id + 1,
+          .d_embedding = 128,
+          .d_hidden = 128,
+          .num_encoder_layers = 4,
+          .num_decoder_layers = 4,
+          .dropout = 0.3,
+          .pad_id = pad_id,
+          .share_embeddings = true};
+}
+
+const std::vector<std::string>& translation_preset_names() {
+  static const std::vector<std::string> names{"tiny", "published", "small", "base"};
+  return names;
+}
+
+TranslationRecipe translation_preset(const std::string& name) {
+  if (name == "tiny") return tiny_recipe();
+  if (name == "published") return published_recipe();
+  if (name == "small") return small_recipe();
+  check(name == "base", recipe_operation, "there is no preset ", printable(name));
+  return base_recipe();
+}
+
+TranslationRecipe translation_preset(ModelKind kind) {
+  return kind == ModelKind::transformer ? tiny_recipe() : recipe_of_other(kind);
+}
+
+TranslationRecipe TranslationRecipe::with_vocabulary(i64 size) const {
+  TranslationRecipe result = *this;
+  const auto fit = [size](auto& config) {
+    config.src_vocab_size = config.tgt_vocab_size = size;
+    config.pad_id = pad_id;
+  };
+  fit(result.model);
+  fit(result.recurrent);
+  fit(result.convolutional);
+  result.model.max_len = result.recurrent.max_len = result.convolutional.max_len = most_tokens + 1;
+  return result;
+}
+
+void TranslationRecipe::share_sizes() {
+  recurrent.dropout = convolutional.dropout = model.layer.dropout;
+  convolutional.d_embedding = recurrent.d_embedding;
+  convolutional.num_encoder_layers = model.num_encoder_layers;
+  convolutional.num_decoder_layers = model.num_decoder_layers;
+}
+
+std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng weights) {
+  switch (recipe.kind) {
+    case ModelKind::recurrent: return built<RecurrentTranslator>(recipe.recurrent, weights);
+    case ModelKind::convolutional: return built<ConvolutionalTranslator>(recipe.convolutional, weights);
+    case ModelKind::transformer: break;
+  }
+  return built<nn::Transformer>(recipe.model, weights);
+}
+
+i64 TranslationRecipe::parameter_count() const {
+  if (kind == ModelKind::recurrent) return recurrent.parameter_count();
+  if (kind == ModelKind::convolutional) return convolutional.parameter_count();
+  return model.parameter_count();
+}
+
+void TranslationRecipe::validate() const {
+  using nn::config_json::check_positive;
+  TrainingRecipe checked = *this;
+  if (evaluate_every == automatic) checked.evaluate_every = 1;
+  checked.validate();
+  check_positive(recipe_operation, "most_tokens", most_tokens);
+  check_positive(recipe_operation, "vocabulary", vocabulary);
+  nn::config_json::check_probability(recipe_operation, "smoothing", smoothing);
+  check(batch_tokens > most_tokens, recipe_operation, "batch_tokens (", batch_tokens,
+        ") must be larger than most_tokens (", most_tokens, ")");
+}
+
+namespace {
+
+// Error, before they are read: the texts do not fit into memory with each line as it is in the file and in one
+// spelling, which later become tokens. A file that is not there counts nothing: reading it is an error.
+void check_memory_for(const TranslationFiles& files) {
+  i64 bytes = 0;
+  for (const std::string& path : {files.source, files.target, files.valid_source, files.valid_target}) {
+    std::error_code not_there;
+    const auto size = std::filesystem::file_size(path, not_there);
+    if (!not_there) bytes += 2 * static_cast<i64>(size);
+  }
+  within("translate: the text", [&] { Tensor::empty({bytes / bytes_of(f32)}); });
+}
+
+}  // namespace
+
+TranslationData translation_data(const TranslationFiles& files, const TranslationRecipe& recipe,
+                                 const Vocabulary* vocabulary,
+                                 const std::function<void(const std::string& what)>& tell) {
+  recipe.validate();
+  check_memory_for(files);
+  const auto begin = [&](const std::string& what) {
+    if (tell) tell(what);
+  };
+  begin("reading " + files.source + " and " + files.target);
+  const Spelling spelling = !vocabulary || vocabulary->is_normalized() ? Spelling::normalized : Spelling::as_it_is;
+  LinePairs all = read_pairs(files.source, files.target, spelling);
+  SplitPairs held;
+  if (files.hold_out()) {
+    held = hold_out(all);
+  } else {
+    held.validation = read_pairs(files.valid_source, files.valid_target, spelling);
+    held.training = std::move(all);
+  }
+  const auto new_vocabulary = [&] {
+    const std::vector<std::string_view> lines = lines_to_learn(held.training, recipe.segmented, recipe.most_tokens);
+    if (!recipe.segmented) begin("SentencePiece learns at most " + std::to_string(recipe.vocabulary) + " tokens");
+    return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
+  };
+  const Vocabulary used = vocabulary ? *vocabulary : new_vocabulary();
+  const auto corpus = [&](const std::string& what, const LinePairs& pairs) {
+    return within(what, [&] { return corpus_of(pairs, used, recipe.most_tokens); });
+  };
+  begin("cutting " + std::to_string(held.training.size() + held.validation.size()) + " pairs into tokens");
+  TranslationData data{.vocabulary = used,
+                       .training = corpus("pairs to train with", held.training),
+                       .validation = corpus("pairs to validate with", held.validation),
+                       .first_source = {}};
+  data.first_source = used.text(data.validation.source[0]);
+  return data;
+}
+
+KnownTraining known_translator(TranslationRecipe& recipe, const TranslationData& data) {
+  const Corpus& corpus = data.training;
+  const bool is_transformer = recipe.kind == ModelKind::transformer;
+  return {.batch = recipe.batch_tokens,
+          .good_batch = 4096,
+          .steps = is_transformer ? 12000 : 2400,
+          .rate = is_transformer ? 0.003 : 0.012,
+          .least_batch = recipe.most_tokens + 1,
+          .items = static_cast<double>(std::max(corpus.source.tokens(), corpus.target.tokens()) + corpus.size()),
+          .epochs = 100,
+          .optimizer = is_transformer ? OptimizerKind::muon : OptimizerKind::adam};
+}
+
 namespace {
 
 const TranslationRecipe& checked(const TranslationRecipe& recipe) {

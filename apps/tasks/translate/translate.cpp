@@ -1,11 +1,228 @@
-// Chapter 9. `orrery translate`: its sub-commands train, decode and score.
+// Chapter 9. `orrery translate`: trains a translator, from its options to its last line; and its other sub-commands.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <iostream>
+#include <optional>
+
+#include "apps/program/columns.h"
 #include "apps/program/command.h"
-#include "apps/tasks/translate/decode_command.h"
-#include "apps/tasks/translate/score_command.h"
+#include "apps/program/terminal.h"
+#include "apps/tasks/translate/task.h"
+#include "apps/training/program.h"
 
 namespace orrery {
+namespace translate {
+namespace {
 
-void add_translate_train(CLI::App& translate, int& exit_code);  // train.cpp
+// The files of text that are given.
+std::vector<NamedFile> named(const TranslationFiles& files) {
+  std::vector<NamedFile> given{{"--source", files.source}, {"--target", files.target}};
+  if (!files.hold_out()) {
+    given.push_back({"--valid-source", files.valid_source});
+    given.push_back({"--valid-target", files.valid_target});
+  }
+  return given;
+}
+
+void print_data(const TranslationFiles& files, const TranslationData& data, i64 most) {
+  const auto print = [&](const std::string& what, const Corpus& corpus) {
+    std::cerr << what << ": " << corpus.counts.text(most) << ", with " << corpus.source.tokens() << " source and "
+              << corpus.target.tokens() << " target tokens\n";
+  };
+  print("training", data.training);
+  print(files.hold_out() ? "validation, held out of these files" : "validation", data.validation);
+  std::cerr << "vocabulary of " << data.vocabulary.size()
+            << (data.vocabulary.is_segmented() ? " tokens, as segmented\n" : " tokens, by SentencePiece\n");
+}
+
+// An option that not all models have.
+struct ModelOption {
+  CLI::Option* option;
+  std::vector<ModelKind> kinds;  // that have it
+
+  bool is_of(ModelKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
+};
+
+// `orrery translate train`, and all that its options say.
+class TranslateProgram final : public TrainingProgram {
+ public:
+  std::string program() const override { return "translate"; }
+  std::string command() const override { return "orrery translate train"; }
+  TranslationRecipe& recipe() override { return recipe_; }
+
+  void add_options(CLI::App& command) override;
+  void settle() override;
+  void check_given() const override;
+  std::vector<NamedFile> texts() const override { return named(files_); }
+  void read(const std::string& path, const Metadata& kept) override;
+  i64 expected_parameters() const override { return recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count(); }
+  std::optional<KnownTraining> known_training() override { return known_translator(recipe_, *data_); }
+  Task& build() override { return task_.emplace(recipe_, *data_); }
+  void announce() override { print_data(files_, *data_, recipe_.most_tokens); }
+
+  Metadata of_model() const override { return metadata_of(task_->model(), data_->vocabulary); }
+  std::string sample() override { return "  " + sample_of(STDERR_FILENO, 2); }
+  Score report(Trainer& trainer) override;
+
+ private:
+  void add_text_options(CLI::App& command);
+  void add_model_options(CLI::App& command);
+  std::string sample_of(int descriptor, size_t indent = 0) const;
+
+  TranslationRecipe recipe_ = translation_preset("tiny");
+  TranslationFiles files_;
+  std::string preset_ = "tiny", model_ = name_of(ModelKind::transformer);
+  std::vector<ModelOption> of_models_;
+  std::optional<TranslationData> data_;
+  std::optional<TranslationTask> task_;
+};
+
+void TranslateProgram::add_text_options(CLI::App& command) {
+  begin_group(command, "Text");
+  add_flag(command, "--segmented", recipe_.segmented,
+           "The text is segmented: tokens stand between spaces, and @@ at the end of one joins it to the next");
+  add_whole_number(
+      command, "--vocab-size", recipe_.vocabulary, first_piece_id + 1, largest_vocabulary,
+      "The most tokens that SentencePiece may find in text that is not segmented; it always uses 4 threads, "
+      "since what it finds depends on their number");
+  add_whole_number(command, "--max-tokens", recipe_.most_tokens, 1, 65536,
+                   "Tokens of the longest sentence; pairs with a longer one are left out");
+  text_options = {
+      add_file(command, "--source", files_.source, "Sentences to translate from, one a line"),
+      add_file(command, "--target", files_.target, "Their translations, one a line, in the same order"),
+      add_file(command, "--valid-source", files_.valid_source,
+               "Sentences to validate with; if not given, a twentieth of the pairs, 2,000 at most, is held out"),
+      add_file(command, "--valid-target", files_.valid_target, "Their translations")};
+}
+
+void TranslateProgram::add_model_options(CLI::App& command) {
+  using enum ModelKind;
+  const auto add_for = [&](const std::vector<ModelKind>& kinds, auto& config,
+                           std::initializer_list<FieldOption> fields) {
+    for (CLI::Option* option : added_by(command, [&] { add_fields(command, config, fields); }))
+      of_models_.push_back({option, kinds});
+  };
+  begin_group(command, "Model");
+  add_fields(command, recipe_.model, {"dropout"});
+  add_for({transformer, convolutional}, recipe_.model, {"num_encoder_layers", "num_decoder_layers"});
+  begin_group(command, "Transformer");
+  add_for({transformer}, recipe_.model,
+          {"d_model", "num_heads", "d_ff", "attention_dropout", "activation_dropout", "norm_first", "final_norm"});
+  begin_group(command, "Recurrent and convolutional models");
+  add_for({recurrent, convolutional}, recipe_.recurrent, {"d_embedding"});
+  add_for({recurrent}, recipe_.recurrent, {"d_encoder", "d_decoder", "d_attention", "d_output"});
+  add_for({convolutional}, recipe_.convolutional, {"d_hidden", "width"});
+}
+
+void TranslateProgram::add_options(CLI::App& command) {
+  const auto all_models = names(ModelKind{});
+  // These two come before the others, which change what they choose.
+  add_choice(command, "--preset", preset_, translation_preset_names(),
+             "A Transformer and its training by name: tiny for tens of thousands of pairs; published, the same model "
+             "with Adam, as Wu et al. 2021 trained it; small for hundreds of thousands of pairs; base, the model of "
+             "Attention Is All You Need, for millions; other options change it",
+             [this](const std::string& name) { recipe_ = translation_preset(name); });
+  add_choice(command, "--model", model_, {all_models.begin(), all_models.end()},
+             "Which model: the Transformer, or one of those that it replaced, of the size of the preset tiny",
+             [this](const std::string& name) {
+               for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional})
+                 if (name == name_of(kind)) recipe_ = translation_preset(kind);  // the Transformer is that of --preset
+             });
+  add_text_options(command);
+  add_model_options(command);
+  begin_group(command, training_group);
+  also_fitted = {add_whole_number(command, "--batch-tokens", recipe_.batch_tokens, 1, 10000000,
+                                  "Tokens of a micro-batch, source or target, whichever has more, padding included; a "
+                                  "step has --micro-batches of them")};
+  add_number(command, "--smoothing", recipe_.smoothing, 0, 0.999999, "Label smoothing");
+  add_recipe_options(command, recipe_, {.evaluate_every = "an epoch"});
+  begin_group(command, evaluation_group);
+  add_switch(command, "keep-last", recipe_.keep_last,
+             "End with the parameters of the last evaluation, not with those of the lowest loss");
+}
+
+void TranslateProgram::settle() {
+  recipe_.share_sizes();
+  if (preset_ != "tiny" && recipe_.kind != ModelKind::transformer)
+    usage_error("--preset " + preset_, "is a Transformer, not a " + name_of(recipe_.kind) + " model");
+  for (const ModelOption& each : of_models_) {  // options of another model would have no effect
+    if (each.is_of(recipe_.kind)) continue;
+    if (is_given(each.option)) usage_error(typed_name(each.option), "is no option of --model " + name_of(recipe_.kind));
+    std::erase(run.deciding, each.option);
+  }
+  if (recipe_.convolutional.width % 2 == 0) usage_error("--width", "must be odd");
+  check_heads(recipe_.model.layer);
+  if (recipe_.batch_tokens <= recipe_.most_tokens)
+    usage_error("--batch-tokens", std::to_string(recipe_.batch_tokens) + " is not above --max-tokens, " +
+                                      std::to_string(recipe_.most_tokens));
+  check_recipe_options(recipe_);
+  for (std::string* path : {&files_.source, &files_.target, &files_.valid_source, &files_.valid_target})
+    *path = absolute_path(*path);
+}
+
+void TranslateProgram::check_given() const {
+  if (files_.source.empty()) usage_error("--source", "is required: the file of sentences to translate from");
+  if (files_.target.empty()) usage_error("--target", "is required: the file of their translations");
+  if (files_.valid_source.empty() != files_.valid_target.empty())
+    usage_error("--valid-source, --valid-target", "must be given together");
+}
+
+// The vocabulary of a model or a training that is there already is kept.
+void TranslateProgram::read(const std::string& path, const Metadata& kept) {
+  const auto found = kept.find(std::string(vocabulary_key));
+  std::optional<Vocabulary> vocabulary;
+  if (found != kept.end()) vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
+  check(vocabulary || run.resume.empty(), "translate", path, " is not an unfinished training (it has no vocabulary)");
+  std::optional<Phase> phase;  // what takes long is said
+  data_ = translation_data(files_, recipe_, vocabulary ? &*vocabulary : nullptr,
+                           [&](const std::string& what) { phase.emplace(what); });
+}
+
+// The first validation sentence in the model's words, in one line of a terminal. An early model may write very much. If
+// the sentence cannot be translated, the training continues, and nothing else is lost.
+std::string TranslateProgram::sample_of(int descriptor, size_t indent) const {
+  constexpr size_t in_a_file = 200, least = 20;
+  const Terminal terminal = terminal_of(descriptor);
+  const size_t width = terminal.live ? static_cast<size_t>(terminal.width) : in_a_file;
+  std::string translation;
+  try {
+    translation = greedy_translations(task_->model(), data_->vocabulary, {data_->validation.source[0]})[0];
+  } catch (const Error& error) { translation = std::string("(") + error.what() + ")"; }
+  return shortened(harmless(data_->first_source) + "  ->  " + harmless(translation),
+                   std::max(width, least + indent) - indent);
+}
+
+// Prints a sample of the model and its loss, after a training that has ended or was stopped.
+Score TranslateProgram::report(Trainer& trainer) {
+  const std::string hash = trainer.hash();
+  const bool last = recipe_.keep_last || trainer.best_step() == 0;
+  if (last)
+    trainer.end_with_judged();
+  else
+    trainer.end_with_best();
+  const double loss = [&] {
+    const Phase phase("computing the validation loss");
+    return task_->validation_loss();
+  }();
+  std::cout << sample_of(STDOUT_FILENO) << '\n';
+  if (run.hash) std::cout << "hash " << hash << '\n';
+  std::cout << std::fixed << std::setprecision(4) << "validation loss " << loss << " per token, perplexity "
+            << std::setprecision(2) << std::exp(loss);
+  if (trainer.best_step() > 0)
+    std::cout << std::setprecision(4) << " (lowest " << trainer.best_score() << " at step " << trainer.best_step()
+              << ')';
+  std::cout << " in " << std::setprecision(1) << watch.seconds() << " s" << std::endl;
+  return {"validation loss", loss};
+}
+
+}  // namespace
+}  // namespace translate
+
+void add_translate_decode(CLI::App& translate, int& exit_code);  // decode_command.cpp
+void add_translate_score(CLI::App& translate, int& exit_code);   // score_command.cpp
 
 void add_translate(CLI::App& program, int& exit_code) {
   CLI::App& translate =
@@ -14,7 +231,10 @@ void add_translate(CLI::App& program, int& exit_code) {
                   "  orrery translate decode --load en-de.safetensors test.en > translated.de\n"
                   "  orrery translate score translated.de reference.de\n"
                   "Each has its own --help.");
-  add_translate_train(translate, exit_code);
+  add_training(translate, exit_code, std::make_shared<orrery::translate::TranslateProgram>(), "train",
+               "Learn to translate from two files; the defaults are for tens of thousands of pairs",
+               "Examples:\n  orrery translate train --source a.en --target a.de --save en-de.safetensors\n"
+               "  orrery translate train --resume en-de.safetensors");
   add_translate_decode(translate, exit_code);
   add_translate_score(translate, exit_code);
   needs_sub_command(translate);

@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "apps/program/options.h"
-#include "apps/training/model_file.h"
 #include "core/files/safetensors.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"

@@ -55,10 +55,10 @@ void for_each_field(ConvolutionalTranslatorConfig& config, F&& field) {
   field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
   field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
   field({"d_embedding", nn::Rule::positive}, config.d_embedding);
-  field({"d_hidden", nn::Rule::positive}, config.d_hidden);
+  field({"d_hidden", nn::Rule::positive, 12288, "Convolutional: width of the layers"}, config.d_hidden);
   field({"num_encoder_layers", nn::Rule::positive}, config.num_encoder_layers);
   field({"num_decoder_layers", nn::Rule::positive}, config.num_decoder_layers);
-  field({"width"}, config.width);
+  field({"width", nn::Rule::any, 99, "Convolutional: positions that each output sees, an odd number"}, config.width);
   field({"dropout", nn::Rule::probability}, config.dropout);
   field({"max_len", nn::Rule::positive}, config.max_len);
   field({"pad_id"}, config.pad_id);

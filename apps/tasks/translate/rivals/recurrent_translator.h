@@ -62,11 +62,15 @@ template <class F>
 void for_each_field(RecurrentTranslatorConfig& config, F&& field) {
   field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
   field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
-  field({"d_embedding", nn::Rule::positive}, config.d_embedding);
-  field({"d_encoder", nn::Rule::positive}, config.d_encoder);
-  field({"d_decoder", nn::Rule::positive}, config.d_decoder);
-  field({"d_attention", nn::Rule::positive}, config.d_attention);
-  field({"d_output"}, config.d_output);
+  field({"d_embedding", nn::Rule::positive, 12288, "Width of the embeddings"}, config.d_embedding);
+  field({"d_encoder", nn::Rule::positive, 12288, "Recurrent: units of each direction of the encoder"},
+        config.d_encoder);
+  field({"d_decoder", nn::Rule::positive, 12288, "Recurrent: units of the decoder"}, config.d_decoder);
+  field({"d_attention", nn::Rule::positive, 12288, "Recurrent: width of the keys"}, config.d_attention);
+  field({"d_output", nn::Rule::any, 12288,
+         "Recurrent: width of the layer before the logits; 0: no such layer, the logits come straight from state, "
+         "context and word"},
+        config.d_output);
   field({"dropout", nn::Rule::probability}, config.dropout);
   field({"output_dropout", nn::Rule::probability}, config.output_dropout);
   field({"max_len", nn::Rule::positive}, config.max_len);

@@ -1,5 +1,5 @@
 // Chapter 9. Tests of --minutes: a training ends in time, and is one that can be repeated.
-#include "apps/tasks/lm/minutes.h"
+#include "apps/tasks/lm/training.h"
 
 #include "apps/show/report/run_log.h"
 #include "tests/apps/run_program.h"
@@ -26,6 +26,23 @@ LmRecipe short_recipe(i64 steps) {
   recipe.cooldown = 0.6;
   recipe.rate = 0.01;
   return recipe;
+}
+
+// What --minutes chooses; `step_seconds` stands for the machine.
+struct Fitted {
+  LmRecipe recipe{};
+  double slept = 0;
+  std::string chosen{};
+};
+Fitted fitted(double seconds, const TextData& data, const std::function<double(const LmRecipe&)>& step_seconds,
+              const Clock& clock = steady_seconds) {
+  Fitted result;
+  TimeBudget budget(
+      "lm", seconds, [&] { return step_seconds(result.recipe); }, clock);
+  fit(result.recipe, data, budget);
+  result.slept = budget.slept;
+  result.chosen = budget.chosen;
+  return result;
 }
 
 TextData short_data() { return text_data(repeated("the dog sees the cat. ", 40), 8); }
@@ -72,7 +89,7 @@ TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
 TEST_CASE("dropout is for a text that will be read many times") {
   const TextData data = text_data(repeated("the dog sees the cat. ", 3000), 64);
   const auto dropout = [&](double seconds) {
-    const LmRecipe recipe = choose_for(seconds, data, {}, [](const LmRecipe&) { return 0.1; }).recipe;
+    const LmRecipe recipe = fitted(seconds, data, [](const LmRecipe&) { return 0.1; }).recipe;
     const i64 tokens = recipe.steps * recipe.batch * recipe.model.max_len;
     CHECK((recipe.model.layer.dropout > 0) == (tokens > 6 * data.training.count()));
     return recipe.model.layer.dropout;
@@ -132,16 +149,16 @@ TEST_CASE("a machine that sleeps while its speed is measured is measured again")
   const auto choice = [&](int sleeps) {
     measured = 0;
     sleeps_in = sleeps;
-    return choose_for(60, data, {}, step_seconds, [&now] { return now; });
+    return fitted(60, data, step_seconds, [&now] { return now; });
   };
-  const Choice awake = choice(0);
+  const Fitted awake = choice(0);
   CHECK(awake.slept == 0);
   for (const int sleeps : {1, 2}) {
     CAPTURE(sleeps);
-    const Choice asleep = choice(sleeps);
+    const Fitted asleep = choice(sleeps);
     CHECK(asleep.slept == doctest::Approx(5000));
     CHECK(asleep.recipe.steps == awake.recipe.steps);
-    CHECK(asleep.text() == awake.text());
+    CHECK(asleep.chosen == awake.chosen);
   }
 }
 
@@ -156,8 +173,7 @@ TEST_CASE("a first measurement that takes a few seconds longer than the second i
   for (const double pause : {4.0, 40.0}) {
     CAPTURE(pause);
     more = pause;
-    CHECK(choose_for(60, data, {}, step_seconds, [&now] { return now; }).slept ==
-          doctest::Approx(pause < 5 ? 0 : pause));
+    CHECK(fitted(60, data, step_seconds, [&now] { return now; }).slept == doctest::Approx(pause < 5 ? 0 : pause));
   }
 }
 
@@ -228,22 +244,19 @@ TEST_CASE("more time gives a larger model, and a recipe that can be trained") {
   };
   for (const Case& some : {Case{100, 128}, Case{1e3, 256}, Case{1e4, 384}}) {
     CAPTURE(some.seconds);
-    const Choice choice = choose_for(some.seconds, data, {}, step_seconds);
+    const Fitted choice = fitted(some.seconds, data, step_seconds);
     const LmRecipe& recipe = choice.recipe;
     recipe.validate();
     CHECK(recipe.model.layer.d_model == some.width);
-    CHECK(contains(choice.text(), "layers of width " + std::to_string(some.width) + ","));
+    CHECK(contains(choice.chosen, "layers of width " + std::to_string(some.width) + ","));
     CHECK(recipe.optimizer == OptimizerKind::muon);
     CHECK(recipe.evaluate_every * 8 <= recipe.steps);
     const double training = static_cast<double>(recipe.steps) * step_seconds(recipe);
     CHECK(training > 0.8 * some.seconds);
     CHECK(training < some.seconds);
   }
-  CHECK(contains(small::error_of([&] { choose_for(0.001, data, {}, step_seconds); }),
-                 "--minutes leaves no time to train"));
+  CHECK(contains(small::error_of([&] { fitted(0.001, data, step_seconds); }), "--minutes leaves no time to train"));
 }
-
-TEST_CASE("a step is timed without a training") { CHECK(measured_step(short_recipe(10), short_data()) > 0); }
 
 TEST_CASE("slow: --minutes prints the command that trains the same again") {
   const TemporaryFolder folder;

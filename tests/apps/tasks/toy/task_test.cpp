@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/tasks/toy/attention_map.h"
-#include "apps/tasks/toy/loss_curve.h"
+#include "apps/tasks/toy/figures.h"
 #include "apps/tasks/toy/training.h"
 #include "autograd/ops.h"
 #include "core/machine/parallel.h"

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "apps/tasks/translate/attention.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "tests/apps/run_program.h"

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "apps/tasks/translate/saved.h"
 #include "core/tensor_ops.h"
 #include "nn/files/files.h"
 #include "tests/apps/tasks/translate/small_translation.h"

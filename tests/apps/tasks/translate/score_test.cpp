@@ -8,7 +8,6 @@
 
 #include "apps/data/unicode.h"
 #include "apps/data/words.h"
-#include "apps/tasks/translate/bootstrap.h"
 #include "core/error.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"

@@ -1,7 +1,7 @@
 // Chapter 9. Tests of `orrery translate train` as its users type it.
 #include <filesystem>
 
-#include "apps/tasks/translate/saved.h"
+#include "apps/tasks/translate/model.h"
 #include "core/files/safetensors.h"
 #include "tests/apps/run_program.h"
 #include "tests/apps/tasks/translate/small_translation.h"
@@ -100,12 +100,14 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
   check_failure(quoted_program + recipe + "--save " + model, "continue it with --resume");
   const std::string changed = animals.folder / "changed";
   set_contents(changed, contents(animals.english) + " ");
-  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'", "lines and ");
+  check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'",
+                "is not the text that this training began with");
   set_contents(changed, "x" + contents(animals.english));
   check_failure(quoted_program + "translate train --resume " + model + " --source '" + changed + "'",
                 "is not the text that this training began with");
-  check_failure(quoted_program + "translate train --resume " + model + " --valid-source '" + changed + "'",
-                "--valid-source, --valid-target: this training holds a part of its pairs out");
+  check_failure(quoted_program + "translate train --resume " + model + " --valid-source '" + changed +
+                    "' --valid-target '" + changed + "'",
+                "this training began with 2 files of text, not with 4");
   // Resumed inside the folder until it saves again. The name that is given there must be known elsewhere, too.
   const Result again =
       shell("cd '" + animals.folder.path().string() + "'; cp model.resume before; " + quoted_program +
@@ -143,7 +145,7 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
       "translate: the saved state has no parameter.decoder.");
   check_refused([](orrery::TensorFile& f) { f.metadata.erase("vocabulary"); }, "it has no vocabulary");
   check_refused([](orrery::TensorFile& f) { f.metadata["origin"] = "{}"; },
-                "load " + file + ": translation origin: has no field \"source\"");
+                "load " + file + ": training origin: has no field \"texts\"");
   const auto with_options = [](const std::string& from, const std::string& to) {
     return [=](orrery::TensorFile& f) {
       std::string& options = f.metadata.at("options");

@@ -1,6 +1,7 @@
-// Chapter 9. A picture of attention weights in the terminal.
+// Chapter 9. What a toy attends to, as a picture in the terminal, and what the steps of its training did: numbers to draw.
 //
-// Rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that query.
+// In the picture rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that
+// query.
 #pragma once
 
 #include <ostream>
@@ -8,6 +9,7 @@
 #include "apps/show/attention/attention_page.h"
 #include "apps/show/figure/figures.h"
 #include "apps/tasks/toy/task.h"
+#include "apps/tasks/toy/training.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
@@ -27,5 +29,12 @@ double sharpness(const std::vector<std::vector<double>>& weights);
 
 /// Prints the weights as shades of grey, with their labels.
 void print_attention(std::ostream& out, const AttentionFigure& figure);
+
+/// The smallest cross entropy that targets of `classes` classes with label smoothing allow: the entropy of a smoothed
+/// target. 0 without smoothing.
+double least_loss(i64 classes, double smoothing);
+
+/// The means of loss and accuracy over equal numbers of steps, at most 120 of them.
+LossFigure loss_curve(const ToyRecipe& recipe, const std::vector<StepResult>& steps);
 
 }  // namespace orrery
