@@ -101,6 +101,7 @@ local function leave(body, sections)
     return name and link(href(name), before .. title(name) .. after) or '<span></span>', name == path and sections
   end
   local values = {title = title(path), lang = lang, root = root, body = body, turn = '', book = '', folders = '',
+                  home = address(lang == 'zh' and twins['README.md'] or 'README.md'),
                   switch = twins[path] and link(href(twins[path]), said[lang].twin) or ''}
   for key, names in pairs{book = book, folders = folders} do
     for i, name in ipairs(names) do
@@ -119,7 +120,7 @@ local function make_text(name)
   local body, out, sections = html(pandoc.read(text, 'gfm+tex_math_dollars'))
     :gsub('href="([^"#:]+)(#?[^":]*)"', function(to, anchor)
       return 'href="' .. href(normal(folder .. to)) .. (anchor:match('^#word%-') and not places[anchor:sub(7)] and '' or anchor) .. '"'
-    end):gsub('<strong>(%d%.%d+) ([^<]*)</strong>', function(number, rest)
+    end):gsub('<strong>(%d%.%d+)%s([^<]*)</strong>', function(number, rest)
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
     end):gsub('<img src="([^"]+)"[^>]*>', '<a href="%1">%0</a>'):gsub('<table.-</table>', '<div class="wide">%0</div>')

@@ -123,7 +123,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
         "index.html: b.html\nindex.html: #c\n");
 
   std::string paths = "\"trace.html\", \"core/tensor.h.html\", \"apps/book/ch4/exercises/2_softmax.cpp.html\"";
-  size_t with_commands = 0;
+  size_t with_commands = 0, with_commands_in_chinese = 0;
   for (const std::string& text : texts()) {
     std::string path = std::regex_replace(text, std::regex("README"), "index");
     path.replace(path.size() - 2, 2, "html");
@@ -134,9 +134,10 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
     CHECK(program::times(pages.at(path), "<math display=\"block\"") == program::times(markdown, "$$") / 2);
     const bool chinese = text.ends_with(".zh.md");
     if (chinese) CHECK(program::contains(pages.at(path), ">English</a>"));
-    if (!chinese) with_commands += program::times(pages.at(path), "<span class=\"command\">");
+    (chinese ? with_commands_in_chinese : with_commands) += program::times(pages.at(path), "<span class=\"command\">");
   }
   CHECK(with_commands == exercises());
+  CHECK(with_commands_in_chinese == exercises());
 
   std::string page = inspector;
   page.replace(page.find("PATHS"), 5, "[" + paths + "]");
