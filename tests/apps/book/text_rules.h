@@ -324,14 +324,20 @@ inline std::string spoken(const std::string& line) {
   return text;
 }
 
-/// The exercises that the text lists are those that there are; a text in Chinese gives them titles of its own.
+/// The exercises that the text lists are those that there are; a text in Chinese gives them titles of its own, and
+/// their tasks, which starters give in English.
 inline Words exercise_problems(const Chapter& chapter) {
   std::map<std::string, std::string> listed;
+  size_t tasks = 0;
   const auto [begin, end] = exercise_section(chapter.text.prose);
-  for (size_t i = begin; i < end; ++i)
+  for (size_t i = begin; i < end; ++i) {
     if (const std::string number = exercise_listed(chapter.text.prose[i]); !number.empty())
       listed[number] += spoken(chapter.text.prose[i]) + "\n";
+    tasks += chapter.text.prose[i].find("<summary>题目</summary>") != std::string::npos;
+  }
   Words found;
+  if (chapter.chinese() && tasks != chapter.exercises.size())
+    found.push_back(chapter.at(begin + 1) + "it has " + std::to_string(tasks) + " tasks in Chinese");
   for (const auto& [number, title] : chapter.exercises) {
     if (!listed.contains(number))
       found.push_back(chapter.at(begin + 1) + "exercise " + number + " is not listed");

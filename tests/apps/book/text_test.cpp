@@ -259,7 +259,10 @@ TEST_CASE("exercises that are listed and not there, or there and not listed, are
   CHECK(problems(two + "### 4.2 softmax\n") == "\nexercise 4.2 is called \"softmax's backward\"");
   CHECK(problems(two + "### 4.2 softmax's backward\n### 4.4 more\n") == "\nthere is no exercise 4.4");
   CHECK(problems("4.2 softmax's backward\n" + two) == "\nexercise 4.2 is not listed");
-  CHECK(problems("## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n### 4.2 a\n### 4.3 b\n", "README.zh.md") == "");
+  const std::string task = "<details><summary>\u9898\u76ee</summary>\n",
+                    chinese = "## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n" + task + "### 4.2 a\n" + task + "### 4.3 b\n";
+  CHECK(problems(chinese + task, "README.zh.md") == "");
+  CHECK(problems(chinese, "README.zh.md") == "\nit has 2 tasks in Chinese");
 }
 
 TEST_CASE("an exercise without a level is found, and a chapter whose exercises do not end with a hard one") {
