@@ -107,13 +107,9 @@ struct EmbeddingSum {
   Lookup lookup;
 
   Tensor forward(const Tensor& weight, const Tensor& positions) {
-    const i64 n = lookup.check_arguments(name, weight), columns = weight.size(1);
+    check_arguments(weight, positions);
     const Tensor& ids = lookup.ids;
-    check(ids.rank() == 2, name, "ids need shape [B, T], have ", ids.shape());
-    const i64 length = ids.size(1);
-    check(positions.rank() == 2 && positions.size(0) >= length && positions.size(1) == columns, name,
-          "positions need shape [", length, " or more, ", columns, "], have ", positions.shape());
-    dropout.check_usable(name);
+    const i64 n = ids.count(), length = ids.size(1), columns = weight.size(1);
     Tensor y = Tensor::empty(ids.shape().plus(columns), weight.dtype());
     dispatch_floating(weight.dtype(), name, [&](auto t) {
       using T = decltype(t);
@@ -139,6 +135,17 @@ struct EmbeddingSum {
     Tensor padded = zeros(all, dy.dtype());
     slice_into(padded, by_position, 0, 0, false);
     dx.add(1, padded);
+  }
+
+ private:
+  void check_arguments(const Tensor& weight, const Tensor& positions) const {
+    lookup.check_arguments(name, weight);
+    const Tensor& ids = lookup.ids;
+    check(ids.rank() == 2, name, "ids need shape [B, T], have ", ids.shape());
+    const i64 length = ids.size(1), columns = weight.size(1);
+    check(positions.rank() == 2 && positions.size(0) >= length && positions.size(1) == columns, name,
+          "positions need shape [", length, " or more, ", columns, "], have ", positions.shape());
+    dropout.check_usable(name);
   }
 };
 

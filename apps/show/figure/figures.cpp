@@ -6,6 +6,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "apps/program/columns.h"
 #include "apps/show/figure/figure_data.h"
 #include "apps/show/figure/svg.h"
 
@@ -100,7 +101,7 @@ SpeedFigure speed_figure(const std::string& text) {
 }
 
 std::string draw(const SpeedFigure& figure) {
-  constexpr double left = 92, full = 380, right = 110, top = 56, bar = 11, row_height = 34, bottom = 30;
+  constexpr double left = 92, full = 270, right = 72, top = 76, bar = 11, row_height = 34, bottom = 46;
   Svg svg(left + full + right, top + static_cast<double>(figure.rows.size()) * row_height + bottom,
           "Time of a training step: PyTorch and Orrery side by side");
   svg.text(14, 22, "Time of a training step: shorter is better", Ink::text, 15);
@@ -108,6 +109,7 @@ std::string draw(const SpeedFigure& figure) {
   svg.text(left + 16, 44, "PyTorch", Ink::note, 12);
   svg.rectangle(left + 80, 34, bar, bar, Ink::mark);
   svg.text(left + 96, 44, "Orrery", Ink::note, 12);
+  svg.text(14, 64, "each pair has its own scale: PyTorch's bar is always full", Ink::note, 12);
   for (size_t i = 0; i < figure.rows.size(); ++i) {
     const SpeedRow& row = figure.rows[i];
     const double y = top + static_cast<double>(i) * row_height, part = row.orrery_ms / row.pytorch_ms;
@@ -120,7 +122,10 @@ std::string draw(const SpeedFigure& figure) {
                  decimals(row.pytorch_ms / row.orrery_ms, 1) + " times faster",
              Ink::text, 11);
   }
-  svg.text(14, top + static_cast<double>(figure.rows.size()) * row_height + 16, figure.machine, Ink::note, 11);
+  std::istringstream machine(wrapped(figure.machine, 0, 60, 0));
+  std::string line;
+  for (double y = top + static_cast<double>(figure.rows.size()) * row_height + 16; std::getline(machine, line); y += 15)
+    svg.text(14, y, line, Ink::note, 11);
   return svg.str();
 }
 

@@ -60,8 +60,8 @@ void check_map(const HeadMap& map, size_t rows, size_t columns) {
   }
 }
 
-constexpr double width = 760, left = 22, right = 8, gap = 10, largest_cell = 12;
-constexpr size_t most_beside = 8;  // maps side by side
+constexpr double width = 440, left = 24, right = 6, gap = 10, largest_cell = 12;
+constexpr size_t most_beside = 4;  // maps side by side: a phone shows them large enough
 
 // One map at (x, y); the labels of its rows, if drawn, stand to its left.
 void draw_map(Svg& svg, const HeadMap& map, const Section& section, double x, double y, double cell,
@@ -121,7 +121,7 @@ std::string draw(const HeadsFigure& figure) {
   const double symbols = static_cast<double>(std::max(figure.source.size(), figure.input.size()));
   const double pitch = (width - left - right) / static_cast<double>(beside);
   const double cell = std::min(largest_cell, std::max(1.0, std::floor((pitch - gap) / symbols)));
-  constexpr double top = 56, title_height = 46, line_height = 40, bottom = 4;
+  constexpr double top = 74, title_height = 46, line_height = 40, bottom = 4;
   const auto height_of = [&](const Section& section) {
     const double lines = std::ceil(static_cast<double>(section.maps.size()) / static_cast<double>(beside));
     return title_height - line_height + lines * (line_height + cell * static_cast<double>(section.rows.size()));
@@ -130,8 +130,8 @@ std::string draw(const HeadsFigure& figure) {
   for (const Section& section : sections) height += height_of(section) + gap;
   Svg svg(width, height, "Every head of a trained toy: how much each symbol reads of each other one");
   svg.text(14, 22, "What every head of the toy reads (task: " + figure.task + ")", Ink::text, 15);
-  svg.text(14, 41, "A row reads, a column is read; the stronger the colour, the more. ^ begins the answer, . ends it.",
-           Ink::note, 12);
+  svg.text(14, 41, "A row reads, a column is read; the stronger the colour, the more.", Ink::note, 12);
+  svg.text(14, 58, "^ begins the answer, . ends it.", Ink::note, 12);
   double y = top;
   for (const Section& section : sections) {
     svg.text(14, y + 14, section.title, Ink::text, 13);

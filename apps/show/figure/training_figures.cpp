@@ -107,17 +107,17 @@ std::string draw_schedules() {
 
 std::string draw_valley() {
   constexpr double left = -0.6, right = 1.1;
-  Svg svg(training_width, 344,
-          "Gradient descent, momentum and Adam in a long valley, from the same point, 60 steps each");
+  Svg svg(440, 424, "Gradient descent, momentum and Adam in a long valley, from the same point, 60 steps each");
   svg.text(14, 22, "Sixty steps through L = (x\u00b2 + 100 y\u00b2) / 2, from (1, 1)", Ink::text, 15);
-  draw_curve_key(svg, 64, 46, "gradient descent, rate 0.018", Ink::beside, {.width = 2});
-  draw_curve_key(svg, 372, 46, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
-  draw_curve_key(svg, 64, 66, "Adam, rate 0.05", Ink::mark, {.width = 2});
-  Chart chart(svg, {.x = 64, .y = 100, .width = 556, .height = 196},
+  draw_curve_key(svg, 14, 46, "gradient descent, rate 0.018", Ink::beside, {.width = 2});
+  draw_curve_key(svg, 14, 64, "momentum 0.9, rate 0.018", Ink::second, {.width = 2});
+  draw_curve_key(svg, 14, 82, "Adam, rate 0.05", Ink::mark, {.width = 2});
+  draw_curve_key(svg, 240, 46, "contour: L is the same", Ink::note, {.dashed = true});
+  Chart chart(svg, {.x = 40, .y = 116, .width = 384, .height = 260},
               {.name = "x", .low = left, .high = right, .ticks = {{-0.5, "-0.5"}, {0, "0"}, {0.5, "0.5"}, {1, "1"}}},
               {.name = "y", .low = -1.1, .high = 1.1, .ticks = {{-1, "-1"}, {0, "0"}, {1, "1"}}});
   for (const double level : {2, 12, 32}) {
-    for (const double side : {-1, 1}) chart.curve(contour(level, left, right, side), Ink::frame, {.width = 1});
+    for (const double side : {-1, 1}) chart.curve(contour(level, left, right, side), Ink::note, {.dashed = true});
     const Point end = chart.place(left, contour(level, left, right, 1).front().y);
     svg.text(end.x + 4, end.y - 3, "L = " + std::to_string(static_cast<int>(level)), Ink::note, 10);
   }

@@ -36,7 +36,7 @@ constexpr std::array attention_steps{
                 "dZ_j = A_j (dA_j - sum_l dA_l A_l)"},
     Explanation{"attention", "matmul", 2, "A V -> H", "H = A V, for each head", "dA = dH V^T, dV = A^T dH"},
     Explanation{"attention", "permute", 4, "H -> H", "[B, h, n, d_v] to [B, n, h, d_v]", moved_back},
-    Explanation{"attention", "reshape", 4, "H -> x", "x = Concat(head_1, ..., head_h)", moved_back},
+    Explanation{"attention", "reshape", 4, "H -> x", "x = Concat(head_0, head_1, ...)", moved_back},
 };
 
 constexpr std::array other_steps{
@@ -177,7 +177,7 @@ TracedBox traced_box(const std::string& id) {
     if (place.part != name) continue;
     std::string title(place.title);
     if (!layer.empty()) {
-      const i64 number = std::stoll(layer.substr(layer.rfind('.') + 1)) + 1;
+      const i64 number = std::stoll(layer.substr(layer.rfind('.') + 1));
       title = (stack == "encoder" ? "Encoder layer " : "Decoder layer ") + std::to_string(number) + ": " + title;
     }
     return {id, title, find_source_line(std::string(place.path), place.after, place.text)};

@@ -12,7 +12,7 @@ namespace orrery {
 /// A box of the paper's Figure 1.
 struct TracedBox {
   std::string id;     ///< "encoder.layers.0.self_attn", as modules are named; "loss" for the last one
-  std::string title;  ///< "Encoder layer 1: multi-head self-attention"
+  std::string title;  ///< "Encoder layer 0: multi-head self-attention"
   SourceLine source;  ///< where the model computes it
 };
 

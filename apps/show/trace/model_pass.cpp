@@ -13,8 +13,8 @@
 namespace orrery {
 namespace {
 
-constexpr i32 begin_mark = 0, end_mark = 1, a = 2, b = 3, c = 4;
-const std::vector<std::string> vocabulary{"<bos>", "<eos>", "a", "b", "c", "d"};
+constexpr i32 begin_mark = 0, end_mark = 1, a = 2, b = 3, c = 4, d = 5, e = 6;
+const std::vector<std::string> vocabulary{"<bos>", "<eos>", "a", "b", "c", "d", "e"};
 
 std::vector<std::string> texts(const std::vector<i32>& ids) {
   std::vector<std::string> result;
@@ -26,11 +26,12 @@ std::string sentence(const std::vector<std::string>& tokens) { return joined(tok
 
 Tensor one_row(const std::vector<i32>& ids) { return Tensor::of<i32>({1, static_cast<i64>(ids.size())}, ids); }
 
-const std::vector<i32> source_ids{a, b, c}, target_ids{begin_mark, c, b, a}, label_ids{c, b, a, end_mark};
+const std::vector<i32> source_ids{a, b, c, d, e}, target_ids{begin_mark, e, d, c, b, a},
+    label_ids{e, d, c, b, a, end_mark};
 
 // The sizes and the tokens of the pass, of which nothing is computed yet.
 ModelPass planned_pass() {
-  constexpr i64 d_model = 10, h = 2;
+  constexpr i64 d_model = 8, h = 2;
   return {.B = 1,
           .h = h,
           .S = static_cast<i64>(source_ids.size()),

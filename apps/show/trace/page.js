@@ -57,7 +57,7 @@ const labelPlaces = data.labels.map((word, i) => i * data.words.length + data.wo
 
 // All sizes differ, so a size tells what an axis counts.
 function axisLabels(size) {
-  if (size === data.sizes.h) return Array.from({length: size}, (_, i) => "head " + (i + 1));
+  if (size === data.sizes.h) return Array.from({length: size}, (_, i) => "head " + i);
   if (size === data.sizes.S) return data.source;
   if (size === data.sizes.T) return data.target;
   if (size === data.sizes.K) return data.words;
@@ -70,13 +70,13 @@ function colour(x, largest) {
 }
 
 // Too many numbers to write them out: a tip says the number below the mouse.
-const isLarge = (rows, columns) => rows > 10 || columns > 10;
+const isLarge = (columns) => columns > 16;
 
 // One matrix of a tensor: `index` are the axes before the last two, `marked` the places of cells with a frame.
 function grid(value, offset, rows, columns, index, marked) {
   const held = withNumbers(value), texts = textsOf(held), masked = new Set(held.masked);
   const largest = Math.max(...held.values.map(Math.abs));
-  const small = isLarge(rows, columns), rowLabels = axisLabels(rows), columnLabels = small ? null : axisLabels(columns);
+  const small = isLarge(columns), rowLabels = axisLabels(rows), columnLabels = small ? null : axisLabels(columns);
   const table = element("table", {className: small ? "grid small" : "grid"});
   if (columnLabels) {
     const head = element("tr", {}, element("th"));

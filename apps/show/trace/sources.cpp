@@ -65,8 +65,13 @@ SourceLine find_source_line(const std::string& path, std::string_view after, std
 
 SourceLine operation_source(std::string_view operation, std::string_view function) {
   const std::string name = "std::string_view name = \"" + std::string(operation) + "\";";
-  for (const std::string& path : operation_files())
-    if (holds(shipped_text(path), name)) return find_source_line(path, name, " " + std::string(function) + "(");
+  const std::string call = std::string(function) + "(";
+  for (const std::string& path : operation_files()) {
+    if (!holds(shipped_text(path), name)) continue;
+    const SourceLine found = find_source_line(path, name, " " + call);
+    const bool hands_on = found.code.size() == 1 && holds(found.code[0], "." + call);
+    return hands_on ? find_source_line(path, "", " " + call) : found;
+  }
   fail("trace", "no file of autograd/ops defines ", operation);
 }
 

@@ -24,7 +24,8 @@ struct SourceLine {
 /// Error: the file has no such line.
 SourceLine find_source_line(const std::string& path, std::string_view after, std::string_view text);
 
-/// The `function`, "forward" or "backward", of the struct that defines `operation`. Error: there is none.
+/// The `function`, "forward" or "backward", of the struct that defines `operation`. If it only calls the same function
+/// of a part that operations share, this is the part's, which stands first in the file. Error: there is none.
 SourceLine operation_source(std::string_view operation, std::string_view function);
 
 }  // namespace orrery

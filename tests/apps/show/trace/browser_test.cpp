@@ -178,13 +178,13 @@ TEST_CASE("browser: the loss shows its labels and the probabilities, with a fram
     const std::string dom = dom_of("#step=" + number), inside = dom.substr(dom.find("id=\"inside\""));
     CAPTURE(number);
     CHECK(dom.find("<section id=\"inside-section\">") != dom.npos);
-    CHECK(inside.find("data-tip=\"P[0, 0, 4] = 0.") < inside.find("id=\"inputs\""));
-    CHECK(program::times(dom, "class=\"label\"") == 4);
-    static const std::regex of_label("class=\"label\"[^>]*data-tip=\"P\\[0, 0, 4\\] = [0-9.]+, of the label\"");
+    CHECK(inside.find("data-tip=\"P[0, 0, 6] = 0.") < inside.find("id=\"inputs\""));
+    CHECK(program::times(dom, "class=\"label\"") == 6);
+    static const std::regex of_label("class=\"label\"[^>]*data-tip=\"P\\[0, 0, 6\\] = [0-9.]+, of the label\"");
     CHECK(std::regex_search(dom, of_label));
   }
   const std::string dom = dom_of("#step=61");
-  CHECK(dom.find("aria-label=\"labels [1, 4]: c b a &lt;eos&gt;\"") != dom.npos);
+  CHECK(dom.find("aria-label=\"labels [1, 6]: e d c b a &lt;eos&gt;\"") != dom.npos);
   CHECK(dom_of("#step=60").find("<section id=\"inside-section\" hidden") != std::string::npos);
 }
 
@@ -193,8 +193,8 @@ TEST_CASE("browser: what a mask hides is hatched, and has no number") {
   const auto count = [](const std::string& dom) {
     return std::distance(std::sregex_iterator(dom.begin(), dom.end(), hatched), std::sregex_iterator());
   };
-  CHECK(count(dom_of("#step=34")) == 12);  // computed
-  CHECK(count(dom_of("#step=35")) == 12);  // and read by the product with V
+  CHECK(count(dom_of("#step=34")) == 30);  // computed
+  CHECK(count(dom_of("#step=35")) == 30);  // and read by the product with V
   CHECK(count(dom_of("#step=13")) == 0);   // the encoder sees everything
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("browser: a step shows its box, its numbers, its code and what flows")
   const std::string dom = dom_of("#step=" + std::to_string(step->number));
   CHECK(at_step(dom, static_cast<int>(step->number)));
   CHECK(text_of_id(dom, "pass") == "Forward");
-  CHECK(text_of_id(dom, "box") == "Encoder layer 1: multi-head self-attention");
+  CHECK(text_of_id(dom, "box") == "Encoder layer 0: multi-head self-attention");
   CHECK(text_of_id(dom, "operation") == "matmul");
   CHECK(dom.find("<g class=\"box attention active computed\" data-box=\"encoder.layers.0.self_attn\"") != dom.npos);
   const size_t begin = dom.find("id=\"outputs\"");
@@ -225,12 +225,19 @@ TEST_CASE("browser: a step shows its box, its numbers, its code and what flows")
   CHECK(first.find("<g class=\"edge\" data-from=\"src_embed\" data-to=\"encoder.layers.0.norm1\"") != first.npos);
 }
 
+TEST_CASE("browser: gradients of weights are written out, but not rows of more than 16 numbers") {
+  static const std::regex of_weight("data-tip=\"dW\\[0, 1\\] = (-?[0-9.]+)\"[^>]*>\\1<");
+  CHECK(std::regex_search(dom_of("#step=65"), of_weight));
+  static const std::regex of_heads("data-tip=\"QKV\\[0, 0, 1\\] = -?[0-9.]+\"[^>]*></td>");
+  CHECK(std::regex_search(dom_of("#step=2"), of_heads));
+}
+
 TEST_CASE("browser: the backward pass has its own colour, and gradients flow against the arrows") {
   const std::string dom = dom_of("#step=62");
   CHECK(dom.find("going-back") != dom.npos);
   CHECK(text_of_id(dom, "pass") == "Backward");
   CHECK(dom.find("<g class=\"edge flows\" data-from=\"generator\" data-to=\"loss\"") != dom.npos);
-  CHECK(text_of_id(dom, "loss") == "loss 2.2476");
+  CHECK(text_of_id(dom, "loss") == "loss 2.3105");
 }
 
 TEST_CASE("browser: keys move by a step, by a box, to the ends, and play") {
@@ -276,9 +283,9 @@ TEST_CASE("browser: values are shown under the mouse and for what has the focus"
   CHECK(mouse.find("id=\"tip\" role=\"tooltip\" hidden") == mouse.npos);
   const std::string focus =
       dom_of("#step=12", "document.querySelector('#outputs .blocks').focus({focusVisible: true});");
-  CHECK(program::contains(text_of_id(focus, "tip"), "-0.7328  0.4519  0.1077\n"));
+  CHECK(program::contains(text_of_id(focus, "tip"), "0.3801  0.0911  0.2234 -0.1216 -0.1010\n"));
   const std::string box =
       dom_of("#step=12", "document.querySelector('[data-box=src_embed]').focus({focusVisible: true});");
   CHECK(text_of_id(box, "tip")
-            .starts_with("Input embedding and positional encoding\nstep 1: embedding_sum\ny [1, 3, 10]"));
+            .starts_with("Input embedding and positional encoding\nstep 1: embedding_sum\ny [1, 5, 8]"));
 }

@@ -52,7 +52,7 @@ TEST_CASE("the same operation means another thing when it comes again") {
 }
 
 TEST_CASE("boxes have the titles of their layers") {
-  CHECK(traced_box("decoder.layers.1.norm3").title == "Decoder layer 2: add & norm after feed forward");
+  CHECK(traced_box("decoder.layers.1.norm3").title == "Decoder layer 1: add & norm after feed forward");
   CHECK(traced_box("src_embed").title == "Input embedding and positional encoding");
   CHECK(small::error_of([] { traced_box("nonsense"); }) == "trace: no box of Figure 1 is called nonsense");
 }

@@ -24,9 +24,9 @@ TEST_CASE("the listing has every step in its order, within 100 columns, and ends
     if (std::smatch match; std::regex_match(line, match, step)) CHECK(std::stoll(match[1]) == ++number);
   }
   CHECK(number == 122);
-  CHECK(program::line(result.text, -1) == "loss 2.2476, 122 steps");
-  CHECK(program::contains(result.text, "Encoder layer 1: multi-head self-attention "));
-  CHECK(program::contains(result.text, "    Q [1, 2, 4, 5] K [1, 2, 3, 5] -> S [1, 2, 4, 3] "));
+  CHECK(program::line(result.text, -1) == "loss 2.3105, 122 steps");
+  CHECK(program::contains(result.text, "Encoder layer 0: multi-head self-attention "));
+  CHECK(program::contains(result.text, "    Q [1, 2, 6, 4] K [1, 2, 5, 4] -> S [1, 2, 6, 5] "));
 }
 
 TEST_CASE("the listing cuts no equation off") {
@@ -41,8 +41,8 @@ TEST_CASE("the listing cuts no equation off") {
 
 TEST_CASE("the listing has the probabilities of the loss, and dashes for what a mask hides") {
   const std::string text = program::run("trace").text;
-  CHECK(program::contains(text, "    logits [1, 4, 6] labels [1, 4] -> L [] "));
-  CHECK(program::contains(text, "    inside: P [1, 4, 6] "));
+  CHECK(program::contains(text, "    logits [1, 6, 7] labels [1, 6] -> L [] "));
+  CHECK(program::contains(text, "    inside: P [1, 6, 7] "));
   CHECK(program::contains(text, "  1.0000       -       -       - ..\n"));
 }
 
