@@ -154,10 +154,3 @@ TEST_CASE("broadcast_to repeats axes of size 1, and refuses others") {
         Numbers{1, 2, 1, 2, 3, 4, 3, 4});
   CHECK(error_of([&] { broadcast_to(x, {1, 3}); }) == "broadcast_to: cannot repeat [2, 1] to [1, 3]");
 }
-
-TEST_CASE("bits of moved elements do not depend on the threads") {
-  Rng rng(1);
-  const Tensor x = randn({31, 57, 43}, rng);
-  CHECK(same_for_any_threads([&] { return permute(x, {2, 0, 1}); }));
-  CHECK(same_for_any_threads([&] { return concat({flip(x, 1), slice(x, 1, 3, -7)}, 1); }));
-}

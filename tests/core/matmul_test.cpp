@@ -49,12 +49,6 @@ double distance(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-TEST_CASE("a small product has the numbers computed by hand") {
-  const Tensor a = Tensor::of<double>({2, 3}, {1, 2, 3, 4, 5, 6}),
-               b = Tensor::of<double>({3, 2}, {7, 8, 9, 10, 11, 12});
-  CHECK(elements(matmul(a, b)) == Numbers{58, 64, 139, 154});
-}
-
 TEST_CASE("all transposes, without and with batches") {
   Rng rng(1);
   for (const Shape& leading : {Shape{}, Shape{3}, Shape{2, 3}, Shape{0}, Shape{1}}) {
@@ -135,12 +129,4 @@ TEST_CASE("a result that shares elements with a factor is an error; other rows o
   CHECK(error_of([&] { matmul_into(c, other, all.rows(1, 3), Trans::none, false); }) == rule);
   matmul_into(c, all.rows(0, 2), all.rows(4, 6), Trans::none, false);
   CHECK(elements(all) == Numbers{1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1});
-}
-
-TEST_CASE("bits of matmul do not depend on the threads") {
-  Rng rng(4);
-  const Tensor a = randn({8, 65, 130}, rng), b = randn({130, 515}, rng), per_batch = randn({8, 65, 130}, rng);
-  CHECK(same_for_any_threads([&] { return matmul(a, b); }));
-  CHECK(same_for_any_threads([&] { return matmul(a, per_batch, Trans::b); }));
-  CHECK(same_for_any_threads([&] { return matmul(a, per_batch, Trans::a); }));
 }

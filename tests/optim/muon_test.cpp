@@ -56,16 +56,6 @@ Decomposed decomposed(i64 m, i64 n, Rng& rng) {
   return d;
 }
 
-// Muon's formula once more, for one matrix.
-struct MuonFormula {
-  Tensor W, M;
-  void step(const Tensor& G, double rate, double momentum, double decay) {
-    M = M * momentum + G;
-    const double size = 0.2 * std::sqrt(static_cast<double>(std::max(W.size(0), W.size(1))));
-    W = W * (1 - rate * decay) - optim::nearest_orthogonal(G + M * momentum) * (rate * size);
-  }
-};
-
 Variable random_parameter(const Shape& shape, const std::string& name, Rng& rng, Dtype dtype = f64) {
   return parameter(randn(shape, rng, dtype), name);
 }
@@ -110,24 +100,6 @@ TEST_CASE("matrices in numbered layers are hidden ones") {
   CHECK_FALSE(hidden("block2.weight", {2, 3}));
   CHECK_FALSE(hidden("weight.0", {2, 3}));
   CHECK_FALSE(hidden("", {2, 3}));
-}
-
-TEST_CASE("many steps follow the formula, in f64 and in f32") {
-  for (const Dtype dtype : {f64, f32}) {
-    Rng rng(2);
-    Variable W = random_parameter({4, 6}, "h.0.weight", rng, dtype);
-    MuonFormula reference{W.value().clone(), zeros({4, 6}, dtype)};
-    optim::Muon muon({W}, {.momentum = 0.9, .weight_decay = 0.1});
-    for (int step = 1; step <= 50; ++step) {
-      const double rate = 0.1 / step;
-      const Tensor G = randn({4, 6}, rng, dtype);
-      W.mutable_gradient() = G.clone();
-      reference.step(G, rate, 0.9, 0.1);
-      muon.step(rate);
-    }
-    for (i64 i = 0; i < W.value().count(); ++i)
-      CHECK(W.value().at(i) == doctest::Approx(reference.W.at(i)).epsilon(dtype == f64 ? 1e-12 : 1e-4));
-  }
 }
 
 TEST_CASE("a first step has the same size whatever the gradient's, so clipping does not change it") {
@@ -218,19 +190,6 @@ TEST_CASE("a step after a restored state has the same bits") {
   muon.step(0.1);
   resumed.step(0.1);
   CHECK(same_bits(W.value(), copy.value()));
-}
-
-TEST_CASE("bits do not depend on the number of threads") {
-  CHECK(same_for_any_threads([] {
-    Rng rng(6);
-    Variable W = random_parameter({130, 257}, "0.weight", rng, f32);
-    optim::Muon muon({W});
-    for (int step = 0; step < 3; ++step) {
-      W.mutable_gradient() = randn({130, 257}, rng);
-      muon.step(0.1);
-    }
-    return W.value();
-  }));
 }
 
 TEST_CASE("a matrix with weak directions is found") {

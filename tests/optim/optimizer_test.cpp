@@ -380,13 +380,23 @@ TEST_CASE("what a clipped step refuses, before anything has moved or aged") {
         "clip_grad_norm: the gradient of parameter second is not finite");
 }
 
-TEST_CASE("a clipped step has the same bits for any number of threads") {
-  CHECK(small::same_for_any_threads([] {
-    const Parameters p = some_parameters(f32);
-    optim::AdamW adam(p, {.weight_decay = 0.1});
-    Rng rng(6);
-    draw_gradients(p, rng);
-    const double norm = adam.step(0.05, 1);
-    return concat({p[1].value.value().to(f64), full({1}, norm, f64)}, 0);
-  }));
+TEST_CASE("a clipped step has the same bits for any number of threads, for every optimiser") {
+  const auto check_bits = [](const auto& make) {
+    CHECK(small::same_for_any_threads([&] {
+      const Parameters p = some_parameters(f32);
+      auto optimizer = make(p);
+      Rng rng(6);
+      std::vector<Tensor> all;
+      for (int step = 0; step < 2; ++step) {
+        draw_gradients(p, rng);
+        all.push_back(full({1}, optimizer.step(0.05, 1), f64));
+      }
+      for (const NamedParameter& x : p) all.push_back(x.value.value().reshape({-1}).to(f64));
+      for (const auto& [name, tensor] : optimizer.state()) all.push_back(tensor.reshape({-1}).to(f64));
+      return concat(all, 0);
+    }));
+  };
+  check_bits([](const Parameters& p) { return optim::SGD(p, {.momentum = 0.9, .weight_decay = 0.1}); });
+  check_bits([](const Parameters& p) { return optim::AdamW(p, {.weight_decay = 0.1}); });
+  check_bits([](const Parameters& p) { return optim::Muon(p, {.weight_decay = 0.1}); });
 }

@@ -1,4 +1,5 @@
-// Chapter 5. Tests of parameter groups: what becomes of models' parameters, bare Variables and tied parameters.
+// Chapter 5. Tests of parameter groups: what becomes of models' parameters, bare Variables and tied parameters; and of
+// schedules, whose values are PyTorch's (tests/torch/optim_test.cpp).
 #include "optim/parameters.h"
 
 #include <doctest/doctest.h>
@@ -6,28 +7,16 @@
 #include <algorithm>
 
 #include "core/tensor_ops.h"
+#include "optim/schedule.h"
 #include "tests/core/support.h"
 
 using namespace orrery;
 using small::error_of;
+using namespace orrery::optim;
+using doctest::Approx;
 
 namespace {
 const Shape row{2}, matrix{2, 2};
-}
-
-TEST_CASE("bare Variables keep their names or get a number") {
-  const Variable named = parameter(zeros(row), "w"), nameless = parameter(zeros(row));
-  for (const optim::ParameterGroups& groups :
-       {optim::ParameterGroups({named, nameless}), optim::ParameterGroups(std::vector<Variable>{named, nameless})}) {
-    REQUIRE(groups.groups().size() == 1);
-    const optim::ParameterGroup& group = groups.groups()[0];
-    REQUIRE(group.parameters.size() == 2);
-    CHECK(group.parameters[0].name == "w");
-    CHECK(group.parameters[1].name == "parameter 1");
-    CHECK(group.parameters[1].value.node() == nameless.node());
-    CHECK_FALSE(group.weight_decay.has_value());
-    CHECK(group.learning_rate_factor == 1);
-  }
 }
 
 TEST_CASE("decay_matrices keeps weight decay from what has one axis") {
@@ -74,4 +63,28 @@ TEST_CASE("tensors are cut into pieces by their sizes alone, in order, each elem
   CHECK(pieces.size() == 1 + 0 + 1 + 2 + 3 + 1);
   CHECK(std::is_sorted(pieces.begin(), pieces.end(), [](const auto& a, const auto& b) { return a.owner < b.owner; }));
   CHECK(optim::pieces_of({}).empty());
+}
+
+TEST_CASE("schedules reach their peaks and floors, and stay there") {
+  CHECK(noam(4000, 512, 4000) == Approx(6.987712429686843e-4).epsilon(1e-12));  // equation 3 of the paper
+  CHECK(inverse_sqrt(1, 8e-4, 4) == Approx(2e-4).epsilon(1e-12));
+  CHECK(warmup_cosine(10, 1.0, 10, 110, 0.1) == 1.0);
+  CHECK(warmup_cosine(500, 1.0, 10, 110, 0.1) == Approx(0.1).epsilon(1e-12));
+  CHECK(linear_cooldown(6, 10, 6) == 1);
+  CHECK(linear_cooldown(100, 10, 6) == 0);
+  CHECK(linear_cooldown(10, 10, 10) == 1);
+  CHECK(linear_cooldown(1, 4, 0) == Approx(0.8).epsilon(1e-12));
+}
+
+TEST_CASE("steps and lengths out of range are errors that name the schedule") {
+  CHECK(error_of([] { constant(0, 1); }) == "constant: steps are counted from 1, got 0");
+  CHECK(error_of([] { noam(0, 512, 4000); }) == "noam: steps are counted from 1, got 0");
+  CHECK(error_of([] { noam(1, 512, 0); }) == "noam: warmup must be at least 1, got 0");
+  CHECK(error_of([] { noam(1, 0, 1); }) == "noam: d_model must be positive, got 0");
+  CHECK(error_of([] { inverse_sqrt(0, 1, 1); }) == "inverse_sqrt: steps are counted from 1, got 0");
+  CHECK(error_of([] { inverse_sqrt(1, 1, 0); }) == "inverse_sqrt: warmup must be at least 1, got 0");
+  CHECK(error_of([] { warmup_cosine(-1, 1, 1, 2); }) == "warmup_cosine: steps are counted from 1, got -1");
+  CHECK(error_of([] { warmup_cosine(1, 1, 5, 5); }) == "warmup_cosine: total (5) must be larger than warmup (5)");
+  CHECK(error_of([] { linear_cooldown(0, 2, 1); }) == "linear_cooldown: steps are counted from 1, got 0");
+  CHECK(error_of([] { linear_cooldown(1, 2, 3); }) == "linear_cooldown: from (3) must be in [0, total = 2]");
 }

@@ -69,7 +69,7 @@ TEST_CASE("promise 8: f32 gradients of the whole Transformer are those of f64, e
   double worst = 0;
   i64 rounded = 0;
   for (const bool norm_first : {false, true}) {
-    for (const u64 seed : {1, 2, 3, 4}) {
+    for (const u64 seed : {1, 2}) {
       CAPTURE(norm_first);
       CAPTURE(seed);
       const SinglePrecision found = compare_precisions(training_loss(norm_first), seed);

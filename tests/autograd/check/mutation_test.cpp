@@ -157,7 +157,7 @@ TEST_CASE("values and gradients are restored") {
   CHECK_FALSE(f.leaves[0].value.gradient().defined());
 }
 
-TEST_CASE("promise 7: every operation: all mutants are caught, except the few that change nothing") {
+TEST_CASE("slow: promise 7: every operation: all mutants are caught, except the few that change nothing") {
   i64 caught = 0, equivalent = 0;
   std::set<std::string> broken_rules;
   for (const Sample& sample : operation_samples()) {
@@ -173,7 +173,7 @@ TEST_CASE("promise 7: every operation: all mutants are caught, except the few th
   CHECK(broken_rules == std::set<std::string>{"no un-broadcast", "overwrites", "oldest first"});
 }
 
-TEST_CASE("promise 7: layers: all mutants are caught, and there are many") {
+TEST_CASE("slow: promise 7: layers: all mutants are caught, and there are many") {
   i64 caught = 0;
   for (const Sample& sample : nn::module_samples()) {
     if (sample.options.coordinates > 0) continue;  // models: `orrery gradcheck --mutate`

@@ -1,6 +1,9 @@
-// Chapter 6. Attention against loops over the definition; masks that never leak.
+// Chapter 6. Attention against loops over the definition; errors and memory of its fused forms. What must not leak
+// through masks is in tests/autograd/ops/fused/attention/fused_attention_test.cpp, for this form as well.
+#include "autograd/ops/fused/attention/tiled_attention.h"
+#include "core/machine/memory.h"
 #include "core/mask.h"
-#include "tests/autograd/ops/support.h"
+#include "tests/autograd/ops/fused.h"
 
 using namespace orrery;
 using namespace orrery::small;
@@ -10,11 +13,6 @@ namespace {
 struct Trio {
   Tensor Q = normal({2, 3, 4, 5}, 1), K = normal({2, 3, 6, 5}, 2), V = normal({2, 3, 6, 2}, 3);
 };
-
-// Value and gradients in one row.
-Tensor all_of(const Trio& t, const Mask& mask) {
-  return value_and_gradients([&](const auto& x) { return attention(x[0], x[1], x[2], mask).output; }, {t.Q, t.K, t.V});
-}
 
 }  // namespace
 
@@ -35,51 +33,6 @@ TEST_CASE("attention equals the definition under every kind of mask, in f64 and 
   }
 }
 
-TEST_CASE("promise 13: a query that may see nothing gives zeros and zero gradients") {
-  const Trio t;
-  const Variable Q = parameter(t.Q), K = parameter(t.K), V = parameter(t.V);
-  const auto [output, weights] = attention(Q, K, V, Mask::padding({0, 6}));
-  backward(output, normal(output.shape()));
-  for (i64 i = 0; i < output.value().count() / 2; ++i) CHECK(output.value().at(i) == 0.0);
-  for (const Variable& x : {Q, K, V}) {
-    for (i64 i = 0; i < x.gradient().count() / 2; ++i) CHECK(x.gradient().at(i) == 0.0);
-    CHECK(all_finite(x.gradient()));
-  }
-  CHECK(masked_softmax(constant(zeros({1, 1, 2, 0})), Mask()).shape() == Shape{1, 1, 2, 0});
-}
-
-TEST_CASE("promise 13: what stands beyond a padding length changes no bit, not even NaN") {
-  const Trio clean;
-  const Mask mask = Mask::padding({4, 6});
-  for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity(), 1e30}) {
-    Trio poisoned{clean.Q, clean.K.clone(), clean.V.clone()};
-    for (i64 head = 0; head < 3; ++head) {
-      for (i64 j = 4; j < 6; ++j) {
-        for (i64 k = 0; k < 5; ++k) poisoned.K.write<double>()[(head * 6 + j) * 5 + k] = poison;
-        for (i64 c = 0; c < 2; ++c) poisoned.V.write<double>()[(head * 6 + j) * 2 + c] = poison;
-      }
-    }
-    CHECK(same_bits(all_of(clean, mask), all_of(poisoned, mask)));
-  }
-}
-
-TEST_CASE("promise 13: values up to 1e30 hidden by causal or explicit masks change no bit of the output") {
-  Trio t, loud;
-  t.Q = loud.Q = normal({2, 3, 6, 5}, 1);  // as many queries as keys: the last key is seen by the last query alone
-  for (i64 head = 0; head < 6; ++head) {
-    for (i64 c = 0; c < 2; ++c) loud.V.write<double>()[(head * 6 + 5) * 2 + c] = 1e30;
-    for (i64 k = 0; k < 5; ++k) loud.K.write<double>()[(head * 6 + 5) * 5 + k] = -1e30;
-  }
-  std::vector<i32> all_but_last(36, 1);
-  for (size_t i = 0; i < 6; ++i) all_but_last[i * 6 + 5] = 0;
-  for (const auto& [mask, rows] :
-       {std::pair{Mask::causal(), 5}, {Mask::allow(Tensor::of<i32>({6, 6}, all_but_last)), 6}}) {
-    const Tensor quiet = attention(constant(t.Q), constant(t.K), constant(t.V), mask).output.value();
-    const Tensor y = attention(constant(loud.Q), constant(loud.K), constant(loud.V), mask).output.value();
-    CHECK(same_bits(slice(quiet, 2, 0, rows), slice(y, 2, 0, rows)));
-  }
-}
-
 TEST_CASE("dropout falls on the weights, and the weights returned are those before it") {
   const Trio t;
   const Draw draw{.seed = 4};
@@ -94,27 +47,92 @@ TEST_CASE("dropout falls on the weights, and the weights returned are those befo
 TEST_CASE("attention's errors name the rule") {
   const Trio t;
   const Variable Q = constant(t.Q), K = constant(t.K), V = constant(t.V);
-  CHECK(contains(error_of([&] {
-                   (void)attention(reshape(Q, {6, 4, 5}), K, V, Mask());
-                 }),
-                 "attention: Q, K and V need shape [B, h, length, d]"));
-  CHECK(contains(error_of([&] { (void)attention(reshape(Q, {6, 4, 5}), K, V, Mask()); }), "\n  input 1: "));
-  const Shape without_heads{6, 6, -1};
-  CHECK(contains(error_of([&] { (void)attention(Q, reshape(K, without_heads), V, Mask()); }), "need shape [B, h"));
-  CHECK(contains(error_of([&] { (void)attention(Q, K, reshape(V, without_heads), Mask()); }), "need shape [B, h"));
+  const Variable flat = reshape(Q, {6, 4, 5}), many = reshape(K, {6, 6, 5});
+  for (const auto& [q, k] : {std::pair{flat, K}, {Q, many}})
+    CHECK(contains(error_of([&, q = q, k = k] { (void)attention(q, k, V, Mask()); }),
+                   "attention: Q, K and V need shape [B, h, length, d]"));
+  CHECK(contains(error_of([&] { (void)attention(flat, K, V, Mask()); }), "\n  input 1: "));
+  CHECK(contains(error_of([&] { (void)attention(Q, K, many, Mask()); }), "need shape [B, h"));
   for (const double p : {-0.1, std::nan("")}) {
     CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), {.p = p}); }), "needs a probability in [0, 1]"));
   }
   CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask::padding({1, 2, 3})); }), "lengths for 3 batch rows"));
-  CHECK(contains(error_of([&] {
-                   (void)attention(Q, K, V, Mask::allow(full({4, 5}, 1, Dtype::i32)));
-                 }),
-                 "does not fit scores"));
+  const Mask table = Mask::allow(full({4, 5}, 1, Dtype::i32));
+  CHECK(contains(error_of([&] { (void)attention(Q, K, V, table); }), "does not fit scores"));
+  const Variable bias = constant(zeros({3, 4}, f64));
+  CHECK(contains(error_of([&] { (void)attention(Q, K, V, Mask(), {.bias = bias}); }),
+                 "4 queries and 6 keys need a bias of shape [h, 9], got [3, 4]"));
 }
 
-TEST_CASE("attention has the same bits for any number of threads") {
-  const Mask mask = Mask::causal() & Mask::padding({37, 20, 0});
-  CHECK(thread_proof(
-      [&](const auto& x) { return attention(x[0], x[1], x[2], mask, {.p = 0.1, .draw = {.seed = 1}}).output; },
-      {{3, 4, 37, 9}, {3, 4, 37, 9}, {3, 4, 37, 11}}));
+TEST_CASE("a bias by distance: entry j - i + n - 1 stands at query i and key j") {
+  for (const auto& [n, m] : {std::pair<i64, i64>{3, 3}, {2, 5}, {5, 2}, {1, 4}, {4, 1}}) {
+    const Tensor bias = normal({2, n + m - 1}), y = by_distance(constant(bias), n, m).value();
+    for (i64 at = 0; at < y.count(); ++at) CHECK(y.at(at) == bias(at / (n * m), at % m - at / m % n + n - 1));
+  }
+}
+
+TEST_CASE("errors of fused attention name the rule, whatever the length") {
+  const Variable qkv = constant(zeros({2, 3, 16})), q = constant(zeros({2, 3, 6})), kv = constant(zeros({2, 4, 10}));
+  const auto check_error = [&](const Variables& x, const HeadSizes& heads, const char* part, const Mask& mask = {},
+                               const AttentionWeightOptions& options = {}) {
+    const std::string error = error_of([&] {
+      (void)(x.size() == 1 ? packed_attention(x[0], heads, mask, options)
+                           : packed_attention(x[0], x[1], heads, mask, options));
+    });
+    CHECK_MESSAGE(contains(error, part), error);
+  };
+  check_error({qkv}, {2, 3, 3}, "packed_attention: 2 heads of 3 and 3 need 18 columns, got [2, 3, 16]");
+  check_error({constant(zeros({1, 600, 16}))}, {2, 3, 3}, "need 18 columns, got [1, 600, 16]");
+  check_error({q, kv}, {2, 3, 3}, "need 6 and 12 columns");
+  check_error({q, qkv}, {0, 3, 2}, "needs at least one head");
+  check_error({q, qkv}, {2, 0, 2}, "sizes above 0, got 2 heads of 0");
+  check_error({q, qkv}, {2, 3, 0}, "sizes above 0, got 2 heads of 3");
+  check_error({q, constant(zeros({4, 10}))}, {2, 3, 2}, "inputs need shape [B, length, columns]");
+  check_error({constant(zeros({3, 16}))}, {2, 3, 2}, "inputs need shape [B, length, columns]");
+  check_error({constant(zeros({1, 3, 6})), kv}, {2, 3, 2}, "batch sizes differ (1 and 2)");
+  check_error({constant(zeros({1, 3, 6})), constant(zeros({2, 600, 10}))}, {2, 3, 2}, "batch sizes differ");
+  check_error({q, kv}, {2, 3, 2}, "a probability in [0, 1]", {}, {.p = 1.5});
+  check_error({q, kv}, {2, 3, 2}, "lengths for 3 batch rows", Mask::padding({1, 2, 3}));
+  check_error({q, kv}, {2, 3, 2}, "does not fit scores", Mask::allow(full({3, 3}, 1, Dtype::i32)));
+  for (const Shape& bias : {Shape{2, 6}, Shape{1, 1, 3, 3}})
+    check_error({qkv}, {2, 2, 4}, "a bias of 2 heads for 3 queries and 3 keys has shape [2, 5], not ", {},
+                {.bias = constant(zeros(bias))});
+  for (const TileSizes tile : {TileSizes{0, 8}, TileSizes{4, 8}, TileSizes{136, 8}, TileSizes{8, 0}, TileSizes{8, 513}})
+    CHECK(contains(error_of([&] { (void)tiled_attention(qkv, {2, 3, 2}, Mask(), {}, tile); }), "no tiles of"));
+}
+
+TEST_CASE("without a tape, attention keeps no weights, and gives the same bits") {
+  const i64 B = 80, h = 1, T = 64, d = 4, weights = B * h * T * T * 8;
+  const Tensor qkv = normal({B, T, h * 3 * d});
+  for (const double p : {0.0, 0.3}) {
+    const auto peak_of = [&](const Variable& x, Tensor& y) {
+      reset_peak();
+      const i64 before = memory_counters().live_bytes;
+      y = packed_attention(x, {h, d, d}, Mask::causal(), {.p = p, .draw = Draw{.seed = 3}}).value();
+      return memory_counters().peak_bytes - before;
+    };
+    Tensor kept, unkept;
+    const i64 with_tape = peak_of(parameter(qkv), kept), without = peak_of(constant(qkv), unkept);
+    CHECK(same_bits(kept, unkept));
+    if (!counts_memory()) continue;
+    CHECK(with_tape > weights);
+    CHECK(without < weights / 2);
+  }
+}
+
+TEST_CASE("long attention holds no scores, with a bias or without: memory grows with the length, not with its square") {
+  const auto peak = [](i64 T, bool biased) {
+    const Variable qkv = parameter(normal({1, T, 3 * 8}, 5, f32));
+    const Variable bias = biased ? parameter(normal({1, 2 * T - 1}, 6, f32)) : Variable();
+    reset_peak();
+    const i64 before = memory_counters().live_bytes;
+    const Variable y = packed_attention(qkv, {1, 8, 8}, biased ? Mask() : Mask::causal(), {.bias = bias});
+    backward(y, full(y.shape(), 1.0));
+    return static_cast<double>(memory_counters().peak_bytes - before);
+  };
+  if (!counts_memory()) return;
+  for (const bool biased : {false, true}) {
+    const double shorter = peak(1024, biased);
+    CHECK(peak(2048, biased) < 2.2 * shorter);
+  }
 }

@@ -1,4 +1,9 @@
-// Chapter 5. Dropout: the decisions of random.h, the same in backward, the mean kept.
+// Chapter 5. Dropout: the decisions of random.h, the same in backward, the mean kept; and every operation that has it.
+#include <functional>
+#include <map>
+
+#include "autograd/ops/fused/attention/tiled_attention.h"
+#include "core/mask.h"
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
@@ -9,24 +14,25 @@ namespace {
 constexpr Draw draw{.seed = 9, .step = 3, .micro = 1, .index = 2};
 }
 
-TEST_CASE("dropout keeps what the decisions of the draw keep, forward and backward") {
+TEST_CASE("dropout keeps what the decisions of the draw keep, forward and backward, in rows of any length") {
   const double p = 0.3;
   for (const Dtype dtype : {f32, f64}) {
-    const Variable x = parameter(full({3, 2, 13}, 2.0, dtype));
-    const Variable y = dropout(x, p, draw);
-    backward(y, full({3, 2, 13}, 1.0, dtype));
-    i64 kept = 0;
-    for (i64 row = 0; row < 6; ++row) {
-      for (i64 column = 0; column < 13; ++column) {  // a row of 13 takes two blocks of 8 decisions
-        const u16 decision = decisions(draw, static_cast<u64>(row * 2 + column / 8))[static_cast<size_t>(column % 8)];
+    for (const i64 n : {1, 7, 8, 13, 24, 128, 600, 1030}) {
+      const Shape shape{3, 2, n};
+      const Variable x = parameter(full(shape, 2.0, dtype));
+      const Variable y = dropout(x, p, draw);
+      backward(y, full(shape, 1.0, dtype));
+      i64 kept = 0;
+      for (i64 i = 0; i < 6 * n; ++i) {  // a row takes whole blocks of 8 decisions
+        const auto block = static_cast<u64>(i / n * ((n + 7) / 8) + i % n / 8);
+        const u16 decision = decisions(draw, block)[static_cast<size_t>(i % n % 8)];
         const double factor = decision < keep_below(p) ? keep_scale(p) : 0.0;
         kept += factor != 0;
-        CHECK(close(y.value().at(row * 13 + column), 2 * factor, 1e-7));
-        CHECK(close(x.gradient().at(row * 13 + column), factor, 1e-7));
+        REQUIRE(close(y.value().at(i), 2 * factor, 1e-7));
+        REQUIRE(close(x.gradient().at(i), factor, 1e-7));
       }
+      if (n >= 13) CHECK((kept > 3 * n && kept < 6 * n));
     }
-    CHECK(kept > 40);
-    CHECK(kept < 70);
   }
 }
 
@@ -65,5 +71,39 @@ TEST_CASE("promise 16: dropout masks have the same bits for 1 to 8 threads") {
     if (count == 1) expected = mask;
     CHECK(same_bits(mask, expected));
   }
-  CHECK(thread_proof([](const auto& x) { return dropout(x[0], 0.2, draw); }, {{303, 117}}));
+}
+
+TEST_CASE("a micro-batch of 65536 or more, which would draw what an earlier one drew, is refused by every operation") {
+  const auto zero = [](const Shape& shape) { return constant(zeros(shape)); };
+  const Variable x = zero({1, 2, 4}), W = zero({4, 4}), b = zero({4}), heads = zero({1, 1, 2, 4});
+  const Variable qkv = zero({1, 2, 12});
+  const Tensor ids = Tensor::of<i32>({1, 2}, {0, 1});
+  const std::map<std::string, std::function<void(const Draw&)>> operations{
+      {"dropout", [&](const Draw& draw) { dropout(x, 0.5, draw); }},
+      {"attention", [&](const Draw& draw) { attention(heads, heads, heads, Mask(), {.p = 0.5, .draw = draw}); }},
+      {"embedding_sum",
+       [&](const Draw& draw) {
+         embedding_sum(W, ids, 1, zero({2, 4}), 0.5, draw);
+       }},
+      {"linear_relu", [&](const Draw& draw) { linear_relu(x, W, b, 0.5, draw); }},
+      {"gelu_feed_forward", [&](const Draw& draw) { gelu_feed_forward(x, W, b, W, b, 0.5, draw); }},
+      {"gelu_tanh_feed_forward", [&](const Draw& draw) { gelu_tanh_feed_forward(x, W, b, W, b, 0.5, draw); }},
+      {"residual", [&](const Draw& draw) { residual(x, x, 0.5, draw); }},
+      {"residual_norm", [&](const Draw& draw) { residual_norm(x, x, b, b, {.p = 0.5, .draw = draw}); }},
+      {"packed_attention",
+       [&](const Draw& draw) {
+         packed_attention(qkv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
+      {"tiled_attention",
+       [&](const Draw& draw) {
+         tiled_attention(qkv, {1, 4, 4}, Mask(), {.p = 0.5, .draw = draw});
+       }},
+  };
+  for (const auto& operation : operations) {
+    const std::string& name = operation.first;
+    const auto& run = operation.second;
+    CAPTURE(name);
+    CHECK_NOTHROW(run({.micro = 65535}));
+    CHECK(contains(error_of([&] { run({.micro = 65536}); }), "needs a micro-batch below 65536, got 65536"));
+  }
 }

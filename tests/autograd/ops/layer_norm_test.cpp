@@ -1,31 +1,44 @@
-// Chapter 4. Layer normalisation: its three forms by hand, rows far from zero, gradients of weight and bias.
+// Chapter 4. Layer normalisation by its formulas, in three forms, and by the root mean square: rows far from zero, rows
+// of one number, numbers whose squares overflow.
 #include "tests/autograd/ops/support.h"
-#include "tests/autograd/ops/textbook_norm.h"
 
 using namespace orrery;
 using namespace orrery::small;
 
-TEST_CASE("layer norm's three forms equal their formulas, with weight and bias") {
-  const std::vector<double> x{1, 2, 4, -3};
-  for (const LayerNormForm form : norm_forms) {
-    const TextbookNorm norm = textbook_norm(x, 0.1, form);
-    std::vector<double> y;
-    for (const double v : x) y.push_back(norm.of(v));
-    CHECK(close(layer_norm(constant(vector_of(x)), {}, {}, 0.1, form).value(), y));
-    CHECK(close(layer_norm(constant(vector_of(x).to(f32)), {}, {}, 0.1, form).value(), y, 1e-6));
-    for (size_t i = 0; i < 4; ++i) y[i] = y[i] * x[i] + 7;
-    CHECK(close(
-        layer_norm(constant(vector_of(x)), constant(vector_of(x)), constant(full({4}, 7.0, f64)), 0.1, form).value(),
-        y));
-  }
+namespace {
+
+constexpr std::array norm_forms{LayerNormForm::root_of_variance_plus_eps, LayerNormForm::std_plus_eps,
+                                LayerNormForm::unbiased_std_plus_eps};
+
+// (x_i - mean) / divisor.
+std::vector<double> textbook_norm(const std::vector<double>& row, double eps, LayerNormForm form) {
+  const auto n = static_cast<long double>(row.size());
+  long double mean = 0, squares = 0;
+  for (const double x : row) mean += x / n;
+  for (const double x : row) squares += (x - mean) * (x - mean);
+  const long double divisor = form == LayerNormForm::root_of_variance_plus_eps ? std::sqrt(squares / n + eps)
+                              : form == LayerNormForm::std_plus_eps            ? std::sqrt(squares / n) + eps
+                                                                               : std::sqrt(squares / (n - 1)) + eps;
+  std::vector<double> y;
+  for (const double x : row) y.push_back(static_cast<double>((x - mean) / divisor));
+  return y;
 }
 
-TEST_CASE("the gradients of weight and bias are sums over rows") {
-  const Variable weight = parameter(full({2}, 1.0, f64)), bias = parameter(zeros({2}, f64));
-  const Variable x = constant(Tensor::of<double>({2, 2}, {1, 3, 5, 2}));
-  backward(layer_norm(x, weight, bias, 0), Tensor::of<double>({2, 2}, {1, 2, 3, 4}));
-  CHECK(close(weight.gradient(), {-1 + 3, 2 - 4}));  // the normalised rows are (-1, 1) and (1, -1)
-  CHECK(close(bias.gradient(), {4, 6}));
+}  // namespace
+
+TEST_CASE("layer norm's three forms equal their formulas, with weight and bias, for rows of any length") {
+  for (const LayerNormForm form : norm_forms) {
+    for (const i64 n : {2, 3, 4, 16, 37, 5000}) {
+      const Tensor x = normal({n}, 3) + full({}, 0.5, f64);
+      std::vector<double> y = textbook_norm(elements(x), 0.1, form);
+      CHECK(close(layer_norm(constant(x), {}, {}, 0.1, form).value(), y));
+      CHECK(close(layer_norm(constant(x.to(f32)), {}, {}, 0.1, form).value(), y, 1e-5));
+      for (i64 i = 0; i < n; ++i) y[static_cast<size_t>(i)] = y[static_cast<size_t>(i)] * x(i) + 7;
+      CHECK(close(layer_norm(constant(x), constant(x), constant(full({n}, 7.0, f64)), 0.1, form).value(), y));
+    }
+    for (const double bad : {double{NAN}, double{INFINITY}})
+      CHECK(std::isnan(layer_norm(constant(vector_of({1, bad, 2})), {}, {}, 0.1, form).value().at(0)));
+  }
 }
 
 TEST_CASE("promise 14: rows with mean 1e4 keep their variance in f32") {
@@ -58,25 +71,16 @@ TEST_CASE("a constant row gives the bias, and finite gradients") {
 TEST_CASE("layer norm of one element, of no row, and errors") {
   CHECK(close(layer_norm(constant(vector_of({3})), {}, {}).value(), {0}));
   CHECK(layer_norm(constant(zeros({0, 3})), {}, {}).shape() == Shape{0, 3});
-  CHECK(contains(error_of([] {
-                   (void)layer_norm(constant(zeros({2, 3})), constant(zeros({2})), {});
-                 }),
+  const auto error = [](const Shape& x, const Tensor& weight, const Tensor& bias, LayerNormForm form = {}) {
+    const auto given = [](const Tensor& t) { return t.defined() ? constant(t) : Variable(); };
+    return error_of([&] { (void)layer_norm(constant(zeros(x)), given(weight), given(bias), 1e-5, form); });
+  };
+  CHECK(contains(error({}, {}, {}), "layer_norm: needs at least one axis"));
+  CHECK(contains(error({2, 3}, zeros({2}), {}),
                  "layer_norm: weight and bias need shape [3], got [2]\n  input 0: [2, 3]"));
-  CHECK(contains(error_of([] {
-                   (void)layer_norm(constant(zeros({2, 1})), {}, {}, 1e-5, LayerNormForm::unbiased_std_plus_eps);
-                 }),
-                 "layer_norm: the unbiased form needs rows of at least 2"));
-  CHECK(contains(error_of([] {
-                   (void)layer_norm(constant(zeros({2, 3})), constant(zeros({3}, f64)), {});
-                 }),
-                 "layer_norm: dtypes differ (f32 and f64)"));
-}
-
-TEST_CASE("layer norm has the same bits for any number of threads") {
-  for (const LayerNormForm form : norm_forms) {
-    CHECK(
-        thread_proof([&](const auto& x) { return layer_norm(x[0], x[1], x[2], 1e-5, form); }, {{403, 97}, {97}, {97}}));
-  }
+  CHECK(contains(error({2, 3}, {}, zeros({2, 3})), "layer_norm: weight and bias need shape [3], got [2, 3]"));
+  CHECK(contains(error({2, 1}, {}, {}, norm_forms[2]), "layer_norm: the unbiased form needs rows of at least 2"));
+  CHECK(contains(error({2, 3}, {}, zeros({3}, f64)), "layer_norm: dtypes differ (f32 and f64)"));
 }
 
 TEST_CASE("rows of one element have a gradient of 0, however small eps is") {
@@ -102,6 +106,7 @@ TEST_CASE("an eps that is negative or not finite is refused") {
         contains(error_of([&] { (void)layer_norm(x, {}, {}, eps); }), "layer_norm: eps must be a number of 0 or more"));
     CHECK(contains(error_of([&] { (void)residual_norm(x, x, {}, {}, {.eps = eps}); }),
                    "residual_norm: eps must be a number of 0 or more"));
+    CHECK(contains(error_of([&] { (void)rms_norm(x, eps); }), "rms_norm: eps must be a number of 0 or more"));
   }
 }
 
@@ -154,4 +159,28 @@ TEST_CASE("promise 14: up to the largest numbers of f32, norms with their usual 
   backward(y, normal({2, 600}, 5, f32));
   CHECK(all_finite(same.gradient()));
   CHECK(max(same.gradient()).item() > 300);  // 1 / sqrt(eps) times a normal number less the mean of all
+}
+
+TEST_CASE("a row is divided by its root mean square") {
+  // (3, 4, 0, 0) has the mean square 25 / 4, so its root mean square is 2.5.
+  const std::vector<double> x{3, 4, 0, 0};
+  CHECK(close(rms_norm(constant(vector_of(x)), 0).value(), {1.2, 1.6, 0, 0}));
+  CHECK(close(rms_norm(constant(vector_of(x).to(f32)), 0).value(), {1.2, 1.6, 0, 0}, 1e-6));
+  // With eps = 2.75 the divisor is sqrt(9) = 3; rows do not touch each other.
+  CHECK(close(rms_norm(constant(Tensor::of<double>({2, 4}, {3, 4, 0, 0, 0, 0, 3, -4})), 2.75).value(),
+              {1, 4.0 / 3, 0, 0, 0, 0, 1, -4.0 / 3}));
+}
+
+TEST_CASE("a row of zeros gives zeros and finite gradients") {
+  const Variable x = parameter(zeros({1, 3}, f64));
+  const Variable y = rms_norm(x, 1e-4);
+  CHECK(close(y.value(), {0, 0, 0}));
+  backward(y, Tensor::of<double>({1, 3}, {1, -2, 0}));
+  CHECK(close(x.gradient(), {100, -200, 0}));
+}
+
+TEST_CASE("rms_norm of nothing, and errors") {
+  CHECK(rms_norm(constant(zeros({0, 3}))).shape() == Shape{0, 3});
+  CHECK(rms_norm(constant(zeros({3, 0}))).shape() == Shape{3, 0});
+  CHECK(contains(error_of([] { (void)rms_norm(constant(zeros({}))); }), "rms_norm: needs at least one axis"));
 }

@@ -1,4 +1,4 @@
-// Chapter 9. Tests of files: whole or not at all, and every refusal with its reason.
+// Chapter 9. Tests of files: whole or not at all, temporary ones, and every refusal with its reason.
 #include "core/files/file.h"
 
 #include <doctest/doctest.h>
@@ -15,6 +15,8 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <string>
 #include <vector>
 
 #include "core/files/safetensors.h"
@@ -367,4 +369,30 @@ TEST_CASE("where the file system has no locks files are written without one, and
   CHECK(written == "write " + path + ": cannot be locked: Bad file descriptor");
   CHECK(locked == "lock " + (folder / "model.lock") + ": cannot be locked: Bad file descriptor");
   CHECK(contents(path) == "new");
+}
+
+TEST_CASE("a temporary file has what was appended, and no name") {
+  const TemporaryFolder folder;
+  const TemporaryDirectory directory(folder / "");
+  ScratchFile file, empty;
+  std::string expected;
+  for (int i = 0; i < 5000; ++i) {
+    const std::string part = "part " + std::to_string(i) + "\n";
+    file.append(std::as_bytes(std::span(part)));
+    expected += part;
+  }
+  const std::span<const std::byte> mapped = file.map();
+  REQUIRE(mapped.size() == expected.size());
+  CHECK(std::memcmp(mapped.data(), expected.data(), expected.size()) == 0);
+  CHECK(empty.map().empty());
+  CHECK(folder.count() == 0);
+}
+
+TEST_CASE("a temporary file that cannot be written names its folder") {
+  const TemporaryFolder folder;
+  const TemporaryDirectory directory(folder / "none");
+  const std::string error = small::error_of([] { ScratchFile file; });
+  CHECK(small::contains(error, "write a temporary file in " + (folder / "none")));
+  CHECK(small::contains(error, "set TMPDIR to use another folder"));
+  CHECK(small::contains(error, "No such file or directory"));
 }

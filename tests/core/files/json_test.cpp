@@ -64,10 +64,10 @@ TEST_CASE("JSON has as many bytes and values as the limits, and no more") {
   CHECK(problem(R"({"a":[)" + repeated("0,", 9'000) + "0]}") == "");
   // Who asks for longer lists gets them, but no more fields.
   const auto of_long_lists = [](const std::string& text) {
-    return error_of([&] { parse_json_object(text, "read x", {.bytes = size_t{2} << 20, .values = 700'000}); });
+    return error_of([&] { parse_json_object(text, "read x", {.bytes = size_t{2} << 20, .values = 20'000}); });
   };
-  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 600'000) + "0]}") == "");
-  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 700'000) + "0]}") == "read x: has more than 700000 values");
+  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 19'000) + "0]}") == "");
+  CHECK(of_long_lists(R"({"a":[)" + repeated("0,", 20'000) + "0]}") == "read x: has more than 20000 values");
   CHECK(of_long_lists("{" + fields + "\"a\":0}") == "read x: has more than 10000 fields");
 }
 

@@ -1,8 +1,12 @@
-// Chapter 8. Tests of elementwise loops: joined axes, broadcasting against index formulas, equal bits for any threads.
+// Chapter 8. Tests of elementwise loops: joined axes, broadcasting against index formulas; and of tasks with scratch.
 #include "core/kernels/elementwise.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "core/kernels/scratch.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -118,9 +122,18 @@ TEST_CASE("every row is visited once") {
   CHECK(std::count(visits.begin(), visits.end(), 1) == 10'000);
 }
 
-TEST_CASE("bits of elementwise results do not depend on the threads") {
-  Rng rng(3);
-  const Tensor a = randn({137, 501}, rng), b = randn({501}, rng), c = randn({137, 1}, rng);
-  CHECK(same_for_any_threads([&] { return div(a * b + c, a); }));
-  CHECK(same_for_any_threads([&] { return scale(a, 1e-42 * 1e3) * 1e-3; }));  // denormals on the way
+TEST_CASE("every task runs once, with scratch that no other thread writes to, for any number of threads") {
+  for (const int count : {1, 3, 8}) {
+    const small::Threads scope(count);
+    for (const i64 tasks : {1, 7, 100}) {
+      std::vector<int> runs(static_cast<size_t>(tasks)), torn(static_cast<size_t>(tasks));
+      kernels::tasks_with_scratch<float>(tasks, 1000, [&](i64 i, float* scratch) {
+        std::fill_n(scratch, 1000, static_cast<float>(i));
+        torn[static_cast<size_t>(i)] = std::count(scratch, scratch + 1000, static_cast<float>(i)) != 1000;
+        ++runs[static_cast<size_t>(i)];
+      });
+      CHECK(std::count(runs.begin(), runs.end(), 1) == tasks);
+      CHECK(std::count(torn.begin(), torn.end(), 0) == tasks);
+    }
+  }
 }

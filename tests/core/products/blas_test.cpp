@@ -12,20 +12,6 @@ using namespace orrery;
 using namespace orrery::kernels;
 using namespace orrery::small;
 
-TEST_CASE("tiles follow from the shape alone") {
-  CHECK(blas_tiles(1, 1, 1) == 1);
-  CHECK(blas_tiles(64, 64, 64) == 2);
-  CHECK(blas_tiles(63, 64, 64) == 1);
-  CHECK(blas_tiles(512, 512, 512) == 2);
-  CHECK(blas_tiles(2048, 512, 512) == 2);  // rows by 1,024
-  CHECK(blas_tiles(4096, 512, 512) == 4);
-  CHECK(blas_tiles(512, 1024, 512) == 4);  // columns by 256
-  CHECK(blas_tiles(512, 2048, 512) == 8);
-  CHECK(blas_tiles(100'000, 64, 64) == 8);  // and no more
-  CHECK(blas_tiles(16, 16, 1'000'000) == 1);
-  CHECK(blas_tiles(0, 16, 16) == 1);
-}
-
 TEST_CASE(
     "the least number of tiles is for all products that are cut at all, and shortens the tiles of the larger ones") {
   const products::LeastTiles scope(4);

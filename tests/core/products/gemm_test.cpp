@@ -89,22 +89,6 @@ TEST_CASE("a product inside a task is small or thin, with their bits, and adds t
   }
 }
 
-TEST_CASE("without an inner axis a product is zero, or adds nothing") {
-  Tensor c = full({5, 6}, 3.0);
-  matmul_into(c, full({5, 0}, 1.0), full({0, 6}, 1.0), Trans::none, true);
-  CHECK(sum(c).item() == 90);
-  matmul_into(c, full({5, 0}, 1.0), full({0, 6}, 1.0), Trans::none, false);
-  CHECK(sum(c).item() == 0);
-}
-
-TEST_CASE("a product without elements has no tiles") {
-  for (const Trans trans : every_trans) {
-    CHECK(gemm_tiles(0, 0, 64, trans) == 0);
-    CHECK(gemm_tiles(0, 64, 64, trans) == 0);
-    CHECK(gemm_tiles(64, 0, 64, trans) == 0);
-  }
-}
-
 TEST_CASE("sizes that do not fit are errors") {
   std::vector<float> memory(100);
   const auto mat = [&](i64 rows, i64 cols) { return Mat<float>{memory.data(), rows, cols}; };
@@ -121,18 +105,6 @@ TEST_CASE("sizes that do not fit are errors") {
   CHECK(error_of([&] {
           gemm<float>(mat(2, 3), mat(3, 4), {memory.data(), 2, 4, 3});
         }) == "gemm: rows overlap: strides 3, 4, 3 for rows of 3, 4, 4 elements");
-}
-
-TEST_CASE("bits of products do not depend on the threads") {
-  Rng rng(3);
-  for (const auto& [m, n, k] :
-       {std::array<i64, 3>{1, 700, 300}, {700, 1, 300}, {257, 259, 131}, {64, 1000, 64}, {1000, 96, 33}}) {
-    const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng), a_t = randn({k, m}, rng), b_t = randn({n, k}, rng);
-    CHECK(same_for_any_threads([&] { return matmul(a, b); }));
-    CHECK(same_for_any_threads([&] { return matmul(a_t, b, Trans::a); }));
-    CHECK(same_for_any_threads([&] { return matmul(a, b_t, Trans::b); }));
-    CHECK(same_for_any_threads([&] { return matmul(a_t.to(f64), b_t.to(f64), Trans::both); }));
-  }
 }
 
 namespace {

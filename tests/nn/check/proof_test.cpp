@@ -1,4 +1,4 @@
-// Chapter 5. Tests of the proof of a layer: its parameters, and its way through a file.
+// Chapter 5. Tests of the checker and of the proof for layers: their parameters, and their way through a file.
 #include "nn/check/proof.h"
 
 #include <doctest/doctest.h>
@@ -7,9 +7,12 @@
 #include <cmath>
 
 #include "autograd/ops.h"
+#include "nn/check/gradcheck.h"
 #include "nn/layers/dropout.h"
+#include "nn/layers/feed_forward.h"
 #include "nn/layers/linear.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/nn/compare.h"
 
 using namespace orrery;
 
@@ -58,14 +61,6 @@ TEST_CASE("buffers go through the file of a proof, and frozen parameters are lef
       [](const Features& layer, const Variable& x) { return layer(x); }, {{2, 4}});
   CHECK_MESSAGE(static_cast<bool>(proof), proof);
   CHECK(proof.gradients.inputs == 2);  // x and the bias
-  CHECK(proof.parts.back().name == "file");
-}
-
-TEST_CASE("one line proves a layer in its inputs and parameters, through a file as well") {
-  const Proof proof =
-      nn::prove("Linear", make_linear, [](const nn::Linear& layer, const Variable& x) { return layer(x); }, {{2, 4}});
-  CHECK_MESSAGE(static_cast<bool>(proof), proof);
-  CHECK(proof.gradients.inputs == 3);
   CHECK(proof.parts.back().name == "file");
 }
 
@@ -132,4 +127,62 @@ TEST_CASE("save_and_load really loses the parameters in between") {
   CHECK(module.was_lost);
   CHECK(same_bits(module.weight.value(), full({2}, 1.5)));
   CHECK_THROWS_AS(nn::save_and_load(module, folder / "missing/watched.safetensors"), Error);
+}
+
+namespace {
+
+// y = x sigmoid(gate(x)) scale
+struct Gate : nn::Module {
+  nn::Linear gate;
+  Variable scale;
+  bool visit_all;
+  Gate(Rng& rng, bool visit_all) : gate(3, 3, rng), scale(parameter(full({3}, 1.5))), visit_all(visit_all) {}
+  Variable operator()(const Variable& x) const { return x * sigmoid(gate(x)) * scale; }
+  void visit(nn::Visitor& v) override {
+    v("gate", gate);
+    if (visit_all) v("scale", scale);
+  }
+};
+
+// Names a parameter it never uses.
+struct Idle : nn::Module {
+  nn::Linear used, idle;
+  explicit Idle(Rng& rng) : used(3, 3, rng), idle(3, 3, rng) {}
+  void visit(nn::Visitor& v) override {
+    v("used", used);
+    v("idle", idle);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a layer is checked in its inputs and its parameters") {
+  Rng rng(1);
+  Gate layer(rng, true);
+  to(layer, f64);
+  const GradcheckReport report =
+      nn::gradcheck(layer, [&](const Variable& x) { return layer(x); }, {randn({2, 3}, rng, f64)});
+  CHECK_MESSAGE(report.ok, report.message);
+  CHECK(report.inputs == 4);
+}
+
+TEST_CASE("a parameter that visit forgets is caught") {
+  Rng rng(1);
+  Gate layer(rng, false);
+  to(layer, f64);
+  layer.scale.replace_value(layer.scale.value().to(f64));
+  const GradcheckReport report =
+      nn::gradcheck(layer, [&](const Variable& x) { return layer(x); }, {randn({2, 3}, rng, f64)});
+  CHECK_FALSE(report.ok);
+  CHECK(report.message.starts_with("backward reached a parameter of shape [3] without a name, made after gate.bias, "));
+}
+
+TEST_CASE("a named parameter that gets no gradient is caught") {
+  Rng rng(1);
+  Idle layer(rng);
+  to(layer, f64);
+  const GradcheckReport report =
+      nn::gradcheck(layer, [&](const Variable& x) { return layer.used(x); }, {randn({2, 3}, rng, f64)});
+  CHECK_FALSE(report.ok);
+  CHECK(report.message.find("idle.weight") != std::string::npos);
 }

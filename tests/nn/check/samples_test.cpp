@@ -10,7 +10,6 @@
 
 using namespace orrery;
 
-// Models are in model_samples_test.cpp.
 TEST_CASE("promise 6: promise 8: promise 10: every sample of a layer is proven in every part") {
   std::vector<Sample> layers = nn::module_samples();
   layers.resize(layers.size() - nn::model_samples().size());
@@ -84,4 +83,8 @@ TEST_CASE("promise 6: everything in nn/ that changes queries and keys has a samp
     if (sample.variant == "self, norms of rotary Q and K") sampled.insert("QueryKeyNorm");
   }
   CHECK(maps == sampled);
+}
+
+TEST_CASE("slow: promise 6: promise 8: promise 10: every sample of a stack or a model is proven in every part") {
+  samples::check_table(nn::model_samples());
 }

@@ -214,16 +214,6 @@ TEST_CASE("a step that failed, at whichever operation, can be made again") {
   check_model(transformer, [&] { return decoder_state(transformer, memory, Mask(), 8); });
 }
 
-TEST_CASE("rows of a batch do not see each other") {
-  Rng rng(3);
-  Gpt model(gpt_of_two_layers(), rng);
-  const NoGradient nothing_recorded;
-  const Tensor ids = randint(0, 17, {3, 6}, rng);
-  DecoderState all = decoder_state(model, 3, 6), alone = decoder_state(model, 1, 6);
-  const Tensor together = next_positions(model, ids, all).value();
-  CHECK(relative(next_positions(model, ids.rows(1, 2), alone).value(), together.rows(1, 2)) < 1e-5);
-}
-
 TEST_CASE("without recording, a forward pass leaves its result and nothing else in memory") {
   if (!small::counts_memory()) return;
   Rng rng(4);

@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <sstream>
-
 #include "autograd/ops.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
@@ -55,27 +53,6 @@ TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
   }
 }
 
-TEST_CASE("the model is tokens + positions, two pre-norm sub-layers in each layer, a norm, and the table once more") {
-  for (const nn::Activation activation : {nn::Activation::gelu, nn::Activation::gelu_tanh}) {
-    GptConfig config = small_gpt();
-    config.layer.activation = activation;
-    Gpt model = build_gpt(config);
-    make_noisy(model, 2);
-    const auto gelu_of = activation == nn::Activation::gelu ? gelu : gelu_tanh;
-    Variable x = embedding(model.token_embedding.weight, ids) + slice(model.position_embedding.weight, 0, 0, 4);
-    Pass pass;
-    for (const nn::EncoderLayer& layer : model.layers) {
-      x = x + layer.self_attn(layer.norm1(x), Mask::causal(), pass);
-      x = x + layer.feed_forward.linear2(gelu_of(layer.feed_forward.linear1(layer.norm2(x))));
-    }
-    const Variable expected = matmul(model.final_norm(x), model.token_embedding.weight, Trans::b);
-    CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
-    const Variable hidden = model.hidden(ids, pass);
-    CHECK(hidden.shape() == Shape{2, 4, 8});
-    CHECK(same_bits(model.head(hidden).value(), logits_of(model, ids)));
-  }
-}
-
 TEST_CASE("rotary turns queries and keys; query_key_norm normalises them, after the turn if there is one") {
   for (const bool rotary : {true, false}) {
     for (const bool norm : {true, false}) {
@@ -99,7 +76,8 @@ TEST_CASE("rotary turns queries and keys; query_key_norm normalises them, after 
   }
 }
 
-TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
+TEST_CASE(
+    "the model is tokens + positions, layers, a norm and the table once more; the norms' eps is the configuration's") {
   GptConfig config = small_gpt();
   config.layer.layer_norm_eps = 0.5;
   Gpt model = build_gpt(config);
@@ -113,6 +91,9 @@ TEST_CASE("the norms' eps is the configuration's, in layers and at the end") {
   }
   const Variable expected = matmul(norm(x, model.final_norm), model.token_embedding.weight, Trans::b);
   CHECK(distance(logits_of(model, ids), expected.value()) < 1e-12);
+  const Variable hidden = model.hidden(ids, pass);
+  CHECK(hidden.shape() == Shape{2, 4, 8});
+  CHECK(same_bits(model.head(hidden).value(), logits_of(model, ids)));
 }
 
 TEST_CASE("dropout falls on embeddings, attention weights and sub-layers' outputs, and on nothing else") {
@@ -197,16 +178,6 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
   }
 }
 
-TEST_CASE("a later token leaves earlier logits bit-equal, and rows do not touch") {
-  const Gpt model = build_gpt(small_gpt());
-  Tensor other = ids.clone();
-  other.write<i32>()[2] = 7;
-  const Tensor a = logits_of(model, ids), b = logits_of(model, other);
-  CHECK(same_bits(slice(a, 1, 0, 2), slice(b, 1, 0, 2)));
-  CHECK(same_bits(a.rows(1, 2), b.rows(1, 2)));
-  CHECK(distance(slice(a.rows(0, 1), 1, 2, 3), slice(b.rows(0, 1), 1, 2, 3)) > 0);
-}
-
 TEST_CASE("attention weights of every layer and head, each row adding up to 1, nothing ahead") {
   const Gpt model = build_gpt(small_gpt());
   nn::AttentionRecorder seen;
@@ -242,32 +213,6 @@ TEST_CASE("the tied head is one matrix through conversion and backward; a head o
   CHECK(distance(untied.token_embedding.weight.gradient() + untied.lm_head.weight.gradient(), both) < 1e-12);
 }
 
-TEST_CASE("a clone is equal and independent, and keeps the dtype") {
-  Gpt model = build_gpt(small_gpt());
-  to(model, f64);
-  Gpt copy = model.clone();
-  const Tensor before = logits_of(copy, ids);
-  CHECK(before.dtype() == f64);
-  CHECK(same_bits(before, logits_of(model, ids)));
-  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
-  CHECK(same_bits(before, logits_of(copy, ids)));
-}
-
-TEST_CASE("f32 and f64 agree, and every parameter gets a gradient") {
-  Gpt model = build_gpt(small_gpt());
-  const Tensor single = logits_of(model, ids);
-  to(model, f64);
-  CHECK(distance(single.to(f64), logits_of(model, ids)) < 1e-5);
-  Pass pass;
-  const Variable y = model(ids, pass);
-  backward(sum(y * y));
-  for (const NamedParameter& p : model.parameters()) {
-    CAPTURE(p.name);
-    REQUIRE(p.value.gradient().defined());
-    CHECK(sum_of_squares(p.value.gradient()) > 0);
-  }
-}
-
 TEST_CASE("errors name the parameter, the id, or the limit") {
   Gpt model = build_gpt(small_gpt());
   Pass pass;
@@ -277,15 +222,4 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
   CHECK_THROWS_AS(model(ids.reshape({8}), pass), Error);
   model.layers[1].feed_forward.linear1.weight.replace_value(zeros({12, 7}));
   CHECK_THROWS_WITH_AS(model(ids, pass), doctest::Contains("from parameter layers.1.linear1.weight"), Error);
-}
-
-TEST_CASE("a model prints as a tree") {
-  Gpt model = build_gpt(small_gpt());
-  std::ostringstream out;
-  out << model;
-  const std::string text = out.str();
-  CHECK(text.starts_with("Gpt, "));
-  CHECK(text.find("\n  layers.1: EncoderLayer, ") != std::string::npos);
-  CHECK(text.find("\n    self_attn: MultiHeadAttention, 288\n      in_proj: Linear, 216\n        weight [24, 8]\n") !=
-        std::string::npos);
 }

@@ -1,12 +1,14 @@
-// Chapter 7. Tests of what stacks share: options of layers, the names of PyTorch's stacks, and the loss from a head.
+// Chapter 7. Tests of stacks of layers: options, dropout, names, weights of their own, harmful padding, and the loss
+// from a head. What layers compute is PyTorch's (tests/torch).
 #include "nn/models/stack.h"
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/files/files.h"
 #include "nn/models/transformer.h"
 #include "tests/core/support.h"
+#include "tests/nn/compare.h"
 
 using namespace orrery;
 using namespace orrery::nn;
@@ -72,28 +74,141 @@ TEST_CASE("values out of range, and two that do not fit, are refused by name") {
   CHECK(refusal([](auto& o) { o.layer_norm_eps = 0; }).starts_with("model: layer_norm_eps must be in (0, 1)"));
 }
 
-TEST_CASE("with the library alone a state_dict of torch.nn.Transformer loads into a Transformer's stacks") {
-  const std::string path = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/state_dict.safetensors";
-  const TensorMap file = read_safetensors(path).tensors;
+namespace {
+
+nn::LayerOptions encoder_options(bool norm_first, double dropout = 0) {
+  return {.d_model = 6, .num_heads = 2, .d_ff = 10, .dropout = dropout, .norm_first = norm_first};
+}
+
+const Mask source_padding = Mask::padding(Tensor::of<i32>({2}, {4, 2}));
+
+}  // namespace
+
+TEST_CASE("dropout: two sub-layer outputs, the weights, the inner activations, each a draw of its own") {
   Rng rng(1);
-  nn::Transformer model({.src_vocab_size = 11,
-                         .tgt_vocab_size = 11,
-                         .layer = {.d_model = 8, .num_heads = 2, .d_ff = 16},
-                         .num_encoder_layers = 2,
-                         .num_decoder_layers = 2,
-                         .final_norm = true},
-                        rng);
-  const Tensor embedding = model.src_embed.weight.value().clone();
-  CHECK_THROWS_AS(nn::load(model, path), Error);  // it has neither embeddings nor generator
-  nn::Stacks stacks(model.encoder, model.decoder);
-  nn::load(stacks, path);
-  const TensorMap ours = nn::tensors_on_disk(stacks);
-  CHECK(ours.size() == file.size());
-  for (const auto& entry : ours) {
-    REQUIRE(file.contains(entry.first));
-    CHECK(same_bits(entry.second, file.at(entry.first)));
+  nn::LayerOptions options = encoder_options(false, 0.3);
+  options.attention_dropout = options.activation_dropout = 0.0;
+  const Variable x = constant(randn({2, 4, 6}, rng));
+  Pass paper = Pass::training(1, 1), all = Pass::training(1, 1);
+  nn::EncoderLayer(options, rng)(x, source_padding, paper);
+  CHECK(paper.draws == 2);
+  options.attention_dropout = options.activation_dropout = 0.3;
+  nn::EncoderLayer(options, rng)(x, source_padding, all);
+  CHECK(all.draws == 4);
+}
+
+TEST_CASE("an encoder layer's parameters have PyTorch's names, and their number follows from the sizes") {
+  Rng rng(1);
+  nn::EncoderLayer layer(encoder_options(false), rng);
+  const std::vector<std::string> names = names_of(layer.parameters());
+  CHECK(names == std::vector<std::string>{"self_attn.in_proj.weight", "self_attn.in_proj.bias",
+                                          "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
+                                          "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight",
+                                          "norm1.bias", "norm2.weight", "norm2.bias"});
+  CHECK(layer.parameter_count() == (18 * 6 + 18) + (6 * 6 + 6) + (10 * 6 + 10) + (6 * 10 + 6) + 2 * 12);
+  nn::LayerOptions options = encoder_options(false);
+  options.bias = false;
+  CHECK(nn::EncoderLayer(options, rng).parameter_count() == 18 * 6 + 6 * 6 + 2 * 60 + 2 * 6);
+}
+
+TEST_CASE("an encoder applies its layers in order, each with weights of its own, then the final norm") {
+  Rng rng(1);
+  nn::Encoder encoder(3, true, encoder_options(false), rng);
+  for (size_t i = 0; i < 3; ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      Parameters a = encoder.layers[i].parameters(), b = encoder.layers[j].parameters();
+      for (size_t k = 0; k < a.size(); ++k) {
+        const bool is_matrix = a[k].value.shape().rank() == 2;
+        CHECK(a[k].value.node() != b[k].value.node());
+        if (is_matrix) CHECK(distance(a[k].value.value(), b[k].value.value()) > 0.01);
+      }
+    }
   }
-  CHECK(same_bits(model.encoder.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
-                  file.at("encoder.layers.1.self_attn.in_proj_weight")));
-  CHECK(same_bits(model.src_embed.weight.value(), embedding));
+  const Variable x = constant(randn({2, 4, 6}, rng));
+  Pass pass;
+  Variable expected = x;
+  for (const nn::EncoderLayer& layer : encoder.layers) expected = layer(expected, source_padding, pass);
+  expected = (*encoder.norm)(expected);
+  CHECK(same_bits(encoder(x, source_padding, pass).value(), expected.value()));
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  CHECK(distance(encoder(x, source_padding, pass).value(), expected.value()) < 1e-5);
+  REQUIRE(seen.all.size() == 3);
+  CHECK(seen.all[2].attention == &*encoder.layers[2].self_attn);
+  CHECK(seen.all[2].weights.shape() == Shape{2, 2, 4, 4});
+  CHECK(encoder.parameters().front().name == "layers.0.self_attn.in_proj.weight");
+  CHECK(encoder.parameters().back().name == "norm.bias");
+  CHECK(encoder.parameter_count() == 3 * encoder.layers[0].parameter_count() + 12);
+}
+
+TEST_CASE("promise 13: a stack sets harmful padding to 0 once, where it enters, and copies nothing else") {
+  struct Copies final : Observer {
+    int seen = 0;
+    void forward_begins(std::string_view name, std::span<const Variable* const>) override {
+      seen += name == "zero_padding";
+    }
+  };
+  Rng rng(1);
+  for (const bool norm_first : {false, true}) {
+    const nn::Encoder encoder(3, true, encoder_options(norm_first), rng);
+    for (const double behind : {1.0, 1e38, double{NAN}}) {
+      Tensor x = randn({2, 4, 6}, rng), rest = x.reshape({8, 6}).rows(6, 8);
+      fill(rest, behind);
+      Copies copies;
+      const ObserverScope scope(copies);
+      Pass pass;
+      encoder(constant(x), source_padding, pass);
+      CHECK(copies.seen == (behind == 1 ? 0 : 1));
+    }
+  }
+}
+
+namespace {
+
+nn::LayerOptions decoder_options(bool norm_first) {
+  return {.d_model = 6, .num_heads = 2, .d_ff = 10, .norm_first = norm_first};
+}
+
+const Mask memory_padding = Mask::padding(Tensor::of<i32>({2}, {5, 2}));
+
+}  // namespace
+
+TEST_CASE("a decoder applies its layers in order and collects both kinds of weights") {
+  Rng rng(1);
+  nn::Decoder decoder(2, false, decoder_options(false), rng);
+  CHECK_FALSE(decoder.norm.has_value());
+  CHECK(distance(decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
+                 decoder.layers[1].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value()) > 0.01);
+  const Variable x = constant(randn({2, 4, 6}, rng)), memory = constant(randn({2, 5, 6}, rng));
+  Pass pass;
+  Variable expected = x;
+  for (const nn::DecoderLayer& layer : decoder.layers)
+    expected = layer(expected, memory, Mask::causal(), memory_padding, pass);
+  nn::AttentionRecorder seen;
+  CHECK(same_bits(decoder(x, memory, Mask::causal(), memory_padding, pass).value(), expected.value()));
+  pass.recorder = &seen;
+  CHECK(distance(decoder(x, memory, Mask::causal(), memory_padding, pass).value(), expected.value()) < 1e-5);
+  for (const nn::DecoderLayer& layer : decoder.layers) {
+    CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 4, 4});
+    CHECK(seen.of(*layer.multihead_attn).shape() == Shape{2, 2, 4, 5});
+  }
+}
+
+TEST_CASE("promise 13: a memory with NaN in its padding is cleared once for all layers, which add up its gradient") {
+  Rng rng(1);
+  constexpr i64 d_model = 64, m = 40;  // wide enough that sums in another order have other bits
+  nn::Decoder decoder(3, false, {.d_model = d_model, .num_heads = 4, .d_ff = 8, .dropout = 0}, rng);
+  const Variable x = constant(randn({4, 30, d_model}, rng));
+  const Tensor clean = randn({4, m, d_model}, rng), dy = randn(x.shape(), rng);
+  const Mask padding = Mask::padding(std::vector<i32>{m, m, m, m / 2});
+  std::vector<Tensor> gradients;
+  for (const double behind : {0.0, double{NAN}, 1e38}) {
+    Tensor numbers = clean.clone(), rest = numbers.reshape({4 * m, d_model}).rows(4 * m - m / 2, 4 * m);
+    fill(rest, behind);
+    const Variable memory = parameter(numbers);
+    Pass pass;
+    backward(decoder(x, memory, Mask::causal(), padding, pass), dy);
+    gradients.push_back(memory.gradient());
+    CHECK(same_bits(gradients.back(), gradients.front()));
+  }
 }

@@ -3,10 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <sstream>
-
 #include "autograd/ops.h"
 #include "tests/nn/compare.h"
+#include "tests/nn/models/translator_checks.h"
 
 using namespace orrery;
 using nn::Pass;
@@ -23,18 +22,10 @@ nn::TransformerConfig small_config() {
           .max_len = 12};
 }
 
-Transformer build(const nn::TransformerConfig& config, u64 seed = 1) {
-  Rng rng(seed);
-  return Transformer(config, rng);
-}
+Transformer build(const nn::TransformerConfig& config) { return nn::built<Transformer>(config); }
 
 const Tensor source = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
 const Tensor target = Tensor::of<i32>({2, 3}, {1, 5, 4, 1, 8, 0});
-
-Tensor logits_of(const Transformer& model, const Tensor& from, const Tensor& to) {
-  Pass pass;
-  return model(from, to, pass).value();
-}
 
 std::vector<Tensor> gradients(Transformer& model) {
   std::vector<Tensor> result;
@@ -47,13 +38,9 @@ std::vector<Tensor> gradients(Transformer& model) {
 
 }  // namespace
 
-TEST_CASE("a Transformer's loss is the cross entropy of its logits, with padding and smoothing") {
-  const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
-  const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
-  const Transformer model = build(small_config());
-  Pass pass;
-  const double expected = cross_entropy(model(source, target, pass), labels, options).item();
-  CHECK(model.loss(source, target, labels, pass, options).item() == doctest::Approx(expected).epsilon(1e-6));
+TEST_CASE("the loss is the cross entropy of the logits, and a row does not depend on its padding or on other rows") {
+  nn::check_loss(build(small_config()));
+  nn::check_rows(build(small_config()));
 }
 
 TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, generator") {
@@ -67,7 +54,7 @@ TEST_CASE("the model is embed * sqrt(d_model) + positions, encoder, decoder, gen
   const Variable begun = model.tgt_embed(target) * std::sqrt(8.0) + slice(positions, 0, 0, 3);
   const Mask causal = Mask::causal() & Mask::padding(Tensor::of<i32>({2}, {3, 2}));
   const Variable expected = model.generator(model.decoder(begun, memory, causal, padding, pass));
-  CHECK(distance(logits_of(model, source, target), expected.value()) < 1e-12);
+  CHECK(distance(nn::logits_of(model, source, target), expected.value()) < 1e-12);
   CHECK(distance(model(source, target, {padding, causal, padding}, pass).value(), expected.value()) < 1e-12);
   const Variable encoded = model.encode(source, padding, pass);
   CHECK(distance(encoded.value(), memory.value()) < 1e-12);
@@ -129,51 +116,6 @@ TEST_CASE("shared embeddings are one matrix, counted once, through conversion an
   CHECK(copy.parameter_count() == model.parameter_count());
 }
 
-TEST_CASE("a clone is equal and independent, and keeps the dtype") {
-  Transformer model = build(small_config());
-  to(model, f64);
-  Transformer copy = model.clone();
-  const Tensor before = logits_of(copy, source, target);
-  CHECK(same_bits(before, logits_of(model, source, target)));
-  for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
-  CHECK(same_bits(before, logits_of(copy, source, target)));
-  CHECK(distance(before, logits_of(model, source, target)) > 0);
-}
-
-TEST_CASE("logits in f32 and f64 agree to 1e-5") {
-  Transformer model = build(small_config());
-  const Tensor single = logits_of(model, source, target);
-  to(model, f64);
-  CHECK(distance(single.to(f64), logits_of(model, source, target)) < 1e-5);
-}
-
-TEST_CASE("equal passes give equal bits with dropout on; another step gives others") {
-  nn::TransformerConfig config = small_config();
-  config.layer.dropout = 0.3;
-  const Transformer model = build(config);
-  const auto run = [&](Pass pass) { return model(source, target, pass).value(); };
-  CHECK(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 5))));
-  CHECK_FALSE(same_bits(run(Pass::training(1, 5)), run(Pass::training(1, 6))));
-  CHECK(same_bits(run(Pass::inference()), run(Pass::inference())));
-}
-
-TEST_CASE("a later target token leaves earlier logits bit-equal") {
-  const Transformer model = build(small_config());
-  Tensor other = target.clone();
-  other.write<i32>()[2] = 7;
-  const Tensor a = logits_of(model, source, target), b = logits_of(model, source, other);
-  CHECK(same_bits(slice(a, 1, 0, 2), slice(b, 1, 0, 2)));
-  CHECK(distance(a, b) > 0);
-}
-
-TEST_CASE("padding changes nothing: a row alone equals the same row in a longer batch") {
-  Transformer model = build(small_config());
-  to(model, f64);
-  const Tensor alone = logits_of(model, slice(source.rows(1, 2), 1, 0, 2), slice(target.rows(1, 2), 1, 0, 2));
-  const Tensor together = slice(logits_of(model, source, target).rows(1, 2), 1, 0, 2);
-  CHECK(distance(alone, together) < 1e-13);
-}
-
 TEST_CASE("without a pad_id every token counts") {
   nn::TransformerConfig config = small_config();
   config.pad_id = -1;
@@ -182,7 +124,7 @@ TEST_CASE("without a pad_id every token counts") {
   CHECK(model.masks(source, target).target.is_causal());
   Tensor other = source.clone();
   other.write<i32>()[7] = 3;
-  CHECK(distance(logits_of(model, source, target).rows(1, 2), logits_of(model, other, target).rows(1, 2)) > 0);
+  CHECK(distance(nn::logits_of(model, source, target).rows(1, 2), nn::logits_of(model, other, target).rows(1, 2)) > 0);
 }
 
 TEST_CASE("micro-batches with unequal padding add up to the gradient of one batch") {
@@ -202,18 +144,6 @@ TEST_CASE("micro-batches with unequal padding add up to the gradient of one batc
   for (size_t i = 0; i < whole.size(); ++i) CHECK(distance(whole[i], parts[i]) < 1e-14);
 }
 
-TEST_CASE("every parameter gets a gradient") {
-  Transformer model = build(small_config());
-  Pass pass;
-  const Variable y = model(source, target, pass);
-  backward(sum(y * y));
-  for (const NamedParameter& p : model.parameters()) {
-    CAPTURE(p.name);
-    REQUIRE(p.value.gradient().defined());
-    CHECK(sum_of_squares(p.value.gradient()) > 0);
-  }
-}
-
 TEST_CASE("errors name the parameter, the id, or the limit") {
   Transformer model = build(small_config());
   Pass pass;
@@ -228,18 +158,4 @@ TEST_CASE("errors name the parameter, the id, or the limit") {
                        doctest::Contains("13 positions, but max_len is 12"), Error);
   CHECK_THROWS_AS(sound(source, target.rows(0, 1), pass), Error);
   CHECK_THROWS_AS(sound(source.reshape({8}), target, pass), Error);
-}
-
-TEST_CASE("a model prints as a tree") {
-  Transformer model = build(small_config());
-  std::ostringstream out;
-  out << model;
-  const std::string text = out.str();
-  CHECK(text.starts_with("Transformer, "));
-  CHECK(text.find("\n  encoder: Encoder, ") != std::string::npos);
-  CHECK(text.find("\n    layers.1: EncoderLayer, ") != std::string::npos);
-  CHECK(text.find(
-            "\n      self_attn: MultiHeadAttention, 288\n        in_proj: Linear, 216\n          weight [24, 8]\n") !=
-        std::string::npos);
-  CHECK(text.find("Dropout") == std::string::npos);
 }

@@ -1,0 +1,277 @@
+// Chapter 8. The library's own products, thin, unpacked, packed and small, against a triple loop: shapes that no block
+// divides, tiles that cover C once, bits that depend neither on the threads nor on the tiles.
+#include <doctest/doctest.h>
+#include <pthread.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+
+#include "autograd/check/scheduling.h"
+#include "core/products/packed_product.h"
+#include "core/products/small_product.h"
+#include "core/products/thin_product.h"
+#include "core/products/transpose.h"
+#include "core/products/unpacked_product.h"
+#include "core/tensor_ops.h"
+#include "tests/core/products.h"
+#include "tests/core/support.h"
+
+using namespace orrery;
+using namespace orrery::kernels;
+using namespace orrery::products;
+
+namespace {
+
+struct OwnShape {
+  i64 m, n, k;
+  Trans trans;
+};
+
+template <class T>
+using OwnProduct = std::function<void(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate,
+                                      const TileWork& fill, const TileWork& finish)>;
+template <class T>
+void thin(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans, bool accumulate, const TileWork& fill,
+          const TileWork& finish) {
+  thin_product<T>(a, b, c, accumulate, fill, finish);
+}
+
+// One way to compute products, with shapes that go this way.
+struct OwnWay {
+  std::string name;
+  double tolerance;  // of f32
+  OwnProduct<float> single;
+  OwnProduct<double> exact;
+  std::vector<OwnShape> shapes;
+};
+
+std::vector<OwnWay> own_ways() {
+  std::vector<OwnShape> few_rows{{3, 1000, 70, Trans::b}}, packed;
+  for (const i64 m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16})
+    for (const i64 n : {1, 3, 12, 13, 130})
+      for (const i64 k : {0, 1, 15, 16, 17, 64, 100}) few_rows.push_back({m, n, k, Trans::b});
+  // Few and many rows, columns and inner numbers; deeper than one panel, and more rows than one block of A.
+  for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
+                                {1, 700, 300},
+                                {17, 5, 513},
+                                {7, 130, 2},
+                                {801, 67, 259},
+                                {65, 1100, 33},
+                                {5, 3, 0},
+                                {0, 4, 4}})
+    for (const Trans trans : every_trans)
+      if (m < 800 || trans == Trans::none) packed.push_back({m, n, k, trans});  // other large ones: promise 5 below
+  return {{"thin", 2e-6, thin<float>, thin<double>, few_rows},
+          {"unpacked",
+           4e-6,
+           unpacked_product<float>,
+           unpacked_product<double>,
+           {{64, 1, 1, Trans::none},
+            {451, 37, 129, Trans::none},
+            {67, 1030, 61, Trans::none},
+            {66, 130, 2300, Trans::none},
+            {512, 7, 5, Trans::b},
+            {801, 66, 77, Trans::b},
+            {1, 1, 64, Trans::a},
+            {130, 70, 301, Trans::a},
+            {65, 1100, 150, Trans::a}}},
+          {"packed", 2e-6, packed_product<float>, packed_product<double>, packed}};
+}
+
+template <class T>
+void check_product(const OwnProduct<T>& product, const OwnShape& s, bool accumulate, double tolerance) {
+  Rng rng(7);
+  const Case padded{1, s.m, s.n, s.k, 3, 2, 5, s.trans, accumulate};
+  const double error = error_of_multiply<T>(padded, rng, false, [&](const auto& a, const auto& b, const auto& c) {
+    product(a.first, b.first, c.first, s.trans, accumulate, nullptr, nullptr);
+  });
+  CHECK(error <= tolerance * std::sqrt(static_cast<double>(s.k + 1)));
+}
+
+std::array<Tensor, 2> factors(const OwnShape& s) {
+  Rng rng(8);
+  return {randn(transposes_a(s.trans) ? Shape{s.k, s.m} : Shape{s.m, s.k}, rng),
+          randn(transposes_b(s.trans) ? Shape{s.n, s.k} : Shape{s.k, s.n}, rng)};
+}
+
+Tensor product_of(const OwnWay& way, const OwnShape& s, const TileWork& fill = nullptr,
+                  const TileWork& finish = nullptr, Tensor c = {}) {
+  const auto [a, b] = factors(s);
+  if (!c.defined()) c = full({s.m, s.n}, std::nan(""));  // what stands there must not matter
+  way.single({a.data<float>(), a.size(0), a.size(1)}, {b.data<float>(), b.size(0), b.size(1)},
+             {c.write<float>(), s.m, s.n}, s.trans, false, fill, finish);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("own products agree with a triple loop, with gaps between rows, written and added") {
+  for (const OwnWay& way : own_ways()) {
+    for (const OwnShape& s : way.shapes) {
+      INFO(way.name, " ", s.m, " ", s.n, " ", s.k, " ", static_cast<int>(s.trans));
+      if (way.name == "unpacked") CHECK(runs_unpacked(s.m, s.n, s.k, s.trans));
+      check_product<float>(way.single, s, false, way.tolerance);
+      if (s.m * s.n * s.k > 1'000'000) continue;  // the triple loop is slow
+      check_product<float>(way.single, s, true, way.tolerance);
+      for (const bool accumulate : {false, true}) check_product<double>(way.exact, s, accumulate, 1e-14);
+      if (way.name != "packed") continue;
+      for (const bool accumulate : {false, true}) {
+        Rng rng(7);
+        const Case batch{3, s.m, s.n, s.k, 3, 2, 5, s.trans, accumulate};
+        CHECK(error_of_multiply<float>(batch, rng, true, [&](const auto& a, const auto& b, const auto& c) {
+                packed_batch<float>(3, a, b, c, s.trans, accumulate);
+              }) <= way.tolerance * std::sqrt(static_cast<double>(s.k + 1)));
+      }
+    }
+  }
+}
+
+TEST_CASE("tiles of own products are filled, finished, and cover C once; bits do not depend on threads or tiles") {
+  for (const OwnWay& way : own_ways()) {
+    for (const OwnShape& s : way.shapes) {
+      if (s.m * s.n < 1000) continue;
+      INFO(way.name, " ", s.m, " ", s.n, " ", s.k, " ", static_cast<int>(s.trans));
+      const Tensor plain = product_of(way, s);
+      Tensor c = full({s.m, s.n}, 5.0);
+      float* to = c.write<float>();
+      const auto each = [=, n = s.n](const Tile& tile, float factor, float summand) {
+        for (i64 i = tile.row; i < tile.row_end; ++i)
+          for (i64 j = tile.column; j < tile.column_end; ++j) to[i * n + j] = to[i * n + j] * factor + summand;
+      };
+      product_of(
+          way, s, [=](const Tile& tile) { each(tile, 0, 2); }, [=](const Tile& tile) { each(tile, 3, 1); }, c);
+      double worst = 0;
+      for (i64 i = 0; i < c.count(); ++i) worst = small::worse(worst, std::abs(c.at(i) - ((plain.at(i) + 2) * 3 + 1)));
+      CHECK(worst < 1e-3);
+      for (const int count : {2, 3, 8}) {
+        const small::Threads scope(count);
+        const LeastTiles tiles(count);
+        CHECK(same_bits(product_of(way, s), plain));
+      }
+    }
+  }
+}
+
+TEST_CASE("promise 5: a packed product has the bits of an unpacked one, for any number of threads and tiles") {
+  const std::vector<OwnWay> ways = own_ways();
+  const OwnShape s{467, 203, 600, Trans::none};
+  const auto [a, b] = factors(s);
+  const Tensor expected = product_of(ways[1], s), a_t = permute(a, {1, 0}), b_t = permute(b, {1, 0});
+  for (const int count : {1, 2, 3, 8}) {
+    const small::Threads scope(count);
+    const LeastTiles tiles(count);
+    CHECK(packed_tiles(467, 203) >= count);
+    for (const Trans trans : every_trans) {
+      const Tensor &left = transposes_a(trans) ? a_t : a, &right = transposes_b(trans) ? b_t : b;
+      Tensor c = Tensor::empty({467, 203});
+      packed_product<float>({left.data<float>(), left.size(0), left.size(1)},
+                            {right.data<float>(), right.size(0), right.size(1)}, {c.write<float>(), 467, 203}, trans,
+                            false, nullptr, nullptr);
+      CHECK(same_bits(c, expected));
+    }
+  }
+}
+
+TEST_CASE("packed products need little of a thread's stack") {
+  if (!small::counts_memory()) return;  // AddressSanitizer needs more
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, 256 * 1024);  // the packed block of A alone is larger
+  const OwnWay packed = own_ways()[2];
+  const OwnShape s{500, 70, 300, Trans::none};
+  Tensor c;
+  std::function<void()> work = [&] { c = product_of(packed, s); };
+  pthread_t thread;
+  const auto run = [](void* f) -> void* {
+    (*static_cast<std::function<void()>*>(f))();
+    return nullptr;
+  };
+  REQUIRE(pthread_create(&thread, &attributes, run, &work) == 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  CHECK(same_bits(c, product_of(packed, s)));
+}
+
+TEST_CASE("tiles of thin products are as many as announced, and begin where whole blocks of decisions do") {
+  for (const auto& [n, k] : {std::pair<i64, i64>{1, 5}, {900, 300}, {1001, 17}, {4096, 512}}) {
+    const OwnShape s{2, n, k, Trans::b};
+    std::atomic<i64> tiles = 0, wrong = 0;
+    const auto count = [&](const Tile& tile) {
+      ++tiles;
+      wrong += tile.column % thin_tile_step != 0;
+    };
+    product_of(own_ways()[0], s, nullptr, count);
+    CHECK(tiles == thin_tiles(n, k));
+    const GrainScope smallest(1);
+    product_of(own_ways()[0], s, nullptr, count);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("small products agree with a triple loop, however many rows and columns are left over by the blocks") {
+  Rng rng(4);
+  const auto error = [&]<class T>(T, const Case& s) {
+    return error_of_multiply<T>(s, rng, false, [&](const auto& a, const auto& b, const auto& c) {
+      const i64 stride = s.a_cols() + s.extra_a;
+      const Strided<T> left =
+          transposes_a(s.trans) ? Strided<T>{a.first.data, 1, stride} : Strided<T>{a.first.data, stride, 1};
+      small_product<T>(left, b.first, c.first, s.accumulate);
+    });
+  };
+  for (i64 m = 0; m <= 14; ++m) {
+    for (const i64 n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 64, 71, 130}) {
+      for (const i64 k : {0, 1, 19}) {
+        INFO(m, " ", n, " ", k);
+        for (const bool flag : {false, true}) {  // both as transposed and as accumulate
+          const Trans trans = flag ? Trans::a : Trans::none, other = flag ? Trans::none : Trans::a;
+          CHECK(error(float{}, {1, m, n, k, 3, 5, 2, trans, flag}) <= 1e-5);
+          CHECK(error(double{}, {1, m, n, k, 3, 5, 2, other, flag}) <= 1e-14 * 20);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an element of a small product has the same bits in any block: those of its own row and column") {
+  const auto check = [&]<class T>(T, i64 m, i64 n, i64 k) {
+    Rng rng(5);
+    const Tensor a = randn({m, k}, rng, dtype_of<T>), b = randn({k, n}, rng, dtype_of<T>);
+    Tensor all = full({m, n}, 2.0, dtype_of<T>);
+    small_product<T>({a.data<T>(), k, 1}, {b.data<T>(), k, n}, {all.write<T>(), m, n}, true);
+    for (i64 at = 0; at < m * n; ++at) {
+      T alone{2};
+      small_product<T>({a.data<T>() + at / n * k, k, 1}, {b.data<T>() + at % n, k, 1, n}, {&alone, 1, 1}, true);
+      REQUIRE(static_cast<double>(alone) == all.at(at));
+    }
+  };
+  check(float{}, 13, 75, 61);
+  check(double{}, 13, 75, 61);
+  check(float{}, 70, 75, 300);
+  check(double{}, 70, 75, 300);  // B is copied, 256 rows at a time
+}
+
+TEST_CASE("what stood in C before a small product does not matter unless it is added to") {
+  const float a = 3, b = 5;
+  for (const i64 k : {0, 1}) {
+    float c = std::nanf("");
+    small_product<float>({&a, 1, 1}, {&b, k, 1}, {&c, 1, 1}, false);
+    CHECK(c == 15 * static_cast<float>(k));
+    small_product<float>({&a, 1, 1}, {&b, k, 1}, {&c, 1, 1}, true);
+    CHECK(c == 30 * static_cast<float>(k));
+  }
+}
+
+TEST_CASE("a transpose has every number where it belongs, also that of a part of a matrix") {
+  for (const Shape& shape : {Shape{0, 3}, {3, 0}, {1, 1}, {1, 40}, {40, 1}, {16, 16}, {37, 53}}) {
+    CAPTURE(shape);
+    const Tensor x = arange(shape.count()).to(f32).reshape(shape);
+    Tensor y = full({shape[1], shape[0]}, -1.0);
+    transpose(Mat<const float>(x.data<float>(), shape[0], shape[1]), y.write<float>());
+    CHECK(same_bits(permute(x, {1, 0}), y));
+  }
+  const Tensor x = arange(6 * 8).to(f64).reshape({6, 8});
+  Tensor y = full({3, 4}, -1.0, f64);
+  transpose(Mat<const double>(x.data<double>() + 9, 4, 3, 8), y.write<double>());
+  CHECK(same_bits(y, permute(slice(x.rows(1, 5), 1, 1, 4), {1, 0})));
+}
