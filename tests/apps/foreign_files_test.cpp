@@ -41,15 +41,12 @@ TEST_CASE("JSON that nests 60,000 times is refused in one line, wherever a progr
   const std::string line = "load " + hostile + ": ", refused = ": has more than 32 nested lists and objects";
   for (const std::string key : {"config", "toy_task"}) {
     with_metadata(toy, hostile, key, deep());
-    check_failure(quoted_program + "toy --load '" + hostile + "' < /dev/null", line);
     check_failure(quoted_program + "toy --load '" + hostile + "' < /dev/null", refused);
   }
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   with_metadata(lm, hostile, "config", deep());
-  for (const std::string use : {"lm sample --load '", "lm eval --load '"}) {
-    check_failure(quoted_program + use + hostile + "'", line);
-    check_failure(quoted_program + use + hostile + "'", refused);
-  }
+  check_failure(quoted_program + "lm sample --load '" + hostile + "'", line);
+  check_failure(quoted_program + "lm sample --load '" + hostile + "'", refused);
   CHECK(contains(errors("leakcheck --load '" + hostile + "'").text, "read " + hostile + ": config" + refused));
   written(hostile, deep());
   for (const std::string picture : {"attention", "speed"})
@@ -73,24 +70,17 @@ TEST_CASE("JSON that nests 60,000 times in the state of an unfinished training i
   for (const std::string key : {"recipe", "standing", "options"}) {
     CAPTURE(key);
     with_metadata(kept, state, key, deep());
-    check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": ");
     check_failure(quoted_program + "lm train --resume '" + model + "'", ": has more than 32 nested lists and objects");
   }
   const std::string origin = orrery::read_safetensors_metadata(kept).at("origin");
   with_metadata(kept, state, "origin", replaced(origin, "{", "{\"colour\":1,"));
   check_failure(quoted_program + "lm train --resume '" + model + "'", "load " + state + ": training origin: ");
-  const std::string standing = orrery::read_safetensors_metadata(kept).at("standing");
-  for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1"}) {
-    with_metadata(kept, state, "standing", replaced(standing, "\"best_step\":", "\"best_step\":" + wrong + ",\"x\":"));
-    check_failure(quoted_program + "lm train --resume '" + model + "'", "best_step must be a whole number from 0 to ");
-  }
 }
 
 TEST_CASE("an error in a text or in metadata names the file") {
   const orrery::TemporaryFolder folder;
-  const std::string toy = folder / "toy", lm = folder / "lm", changed = folder / "changed",
+  const std::string lm = folder / "lm", changed = folder / "changed",
                     text = written(folder / "text", repeated("ab ", 200));
-  REQUIRE(run(quick_toy + "--save '" + toy + "'").exit_code == 0);
   REQUIRE(run("lm train '" + text + "' " + quick_lm + "--save '" + lm + "'").exit_code == 0);
   const std::string no_text = written(folder / "no_text", repeated("ab\xFF", 200)),
                     short_text = written(folder / "s", "a");
@@ -101,12 +91,6 @@ TEST_CASE("an error in a text or in metadata names the file") {
   check_failure(quoted_program + "lm eval --load '" + lm + "' '" + no_text + "'", "read " + no_text + ": text: ");
   check_failure(quoted_program + "lm eval --load '" + lm + "' '" + short_text + "'", short_text);
   check_failure(quoted_program + "lm sample --load '" + lm + "' --prompt x", "--prompt: text: character 1, 'x'");
-  const std::string task = orrery::read_safetensors_metadata(toy).at("toy_task");
-  for (const std::string wrong : {"1.5", "true", "9223372036854775807", "-1", "\"2\"", "null"}) {
-    with_metadata(toy, changed, "toy_task", replaced(task, "\"symbols\":13", "\"symbols\":" + wrong));
-    check_failure(quoted_program + "toy --load '" + changed + "' < /dev/null",
-                  "load " + changed + ": toy task: symbols must be a whole number from 1 to 10000, not " + wrong);
-  }
   with_metadata(lm, changed, "alphabet", "ab");
   check_failure(quoted_program + "lm sample --load '" + changed + "'",
                 changed + " holds a model of 3 tokens and a list of 2");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -113,3 +114,22 @@ inline void check_failure(const std::string& command, const std::string& part) {
 }
 
 }  // namespace orrery::program
+
+namespace orrery::tools {
+
+/// Whether `what`, a tool that only some tests need, is `there`; where it is missing, such a test has nothing to show.
+/// In .ci/run, which installs all of it, it has to be.
+inline bool is_there(bool there, const std::string& what) {
+  CAPTURE(what);
+  CHECK((there || std::getenv("ORRERY_ALL_TESTS") == nullptr));
+  return there;
+}
+
+/// Whether all of these commands are there, as above.
+inline bool are_there(const std::vector<std::string>& commands) {
+  return std::all_of(commands.begin(), commands.end(), [](const std::string& command) {
+    return is_there(program::shell("command -v " + command).exit_code == 0, command);
+  });
+}
+
+}  // namespace orrery::tools

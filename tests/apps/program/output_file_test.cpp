@@ -1,14 +1,17 @@
-// Chapter 9. Tests of the files that commands write: which ones they refuse, and when two paths name one file.
+// Chapter 9. Tests of the files that commands write, which ones they refuse, and of those that come with the program.
 #include "apps/program/output_file.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
-
 #include <filesystem>
 
+#include "apps/program/shipped_files.h"
 #include "apps/training/run.h"
 #include "core/files/file.h"
 #include "tests/core/temporary_folder.h"
+#include "tests/style_source.h"
+
+using namespace orrery;
 
 TEST_CASE("a file that the system cannot read now may be a model, so nothing is written over it") {
   const orrery::TemporaryFolder folder;
@@ -43,4 +46,18 @@ TEST_CASE("paths of one file are recognised: other spellings, also before it exi
   CHECK(is_same_file(one, other));
   std::filesystem::create_symlink(one, folder / "link");
   CHECK(is_same_file(folder / "link", other));
+}
+
+TEST_CASE("a program in PREFIX/bin has its files in PREFIX/share/orrery, if there is such a folder") {
+  const TemporaryFolder prefix;
+  const std::filesystem::path program = prefix.path() / "bin/orrery";
+  CHECK(shipped_folder(program) == style::root);
+  CHECK(shipped_folder("") == style::root);  // the system does not tell where the program stands
+  std::filesystem::create_directories(prefix.path() / "share/orrery");
+  CHECK(shipped_folder(program) == prefix.path() / "share/orrery");
+}
+
+TEST_CASE("files of this program, in a build folder, are those of the repository") {
+  CHECK(shipped_path("apps/data/speed.json") == (style::root / "apps/data/speed.json").string());
+  CHECK(std::filesystem::exists(shipped_path("nn/models/stack.cpp")));
 }

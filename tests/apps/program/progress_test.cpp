@@ -1,10 +1,11 @@
-// Chapter 9. Tests of the progress line, with a clock of their own.
+// Chapter 9. Tests of the progress line, with a clock of their own, and of the stopwatch.
 #include "apps/program/progress.h"
 
 #include <doctest/doctest.h>
-
 #include <algorithm>
 #include <sstream>
+
+#include "apps/program/stopwatch.h"
 
 using namespace orrery;
 
@@ -32,36 +33,6 @@ TEST_CASE("in a pipe every tenth part of the steps is a line, and no line redraw
       "step  20/200  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  200 tokens/s  1 min 30 s left\n"));
   CHECK(out.str().ends_with(
       "step 200/200  loss 0.5000  accuracy  25.0 %  rate 1.0e-03  200 tokens/s  took 1 min 40 s\n"));
-}
-
-TEST_CASE("a run of few steps prints each, and the last once") {
-  std::ostringstream out;
-  Progress progress(out, pipe_, 3, 0, [] { return 0.0; });
-  for (i64 step = 1; step <= 3; ++step) progress.update(report_of(step));
-  CHECK(count(out.str(), '\n') == 3);
-}
-
-TEST_CASE("a run that goes on counts its time from where it went on") {
-  std::ostringstream out;
-  double now = 0;
-  Progress progress(out, pipe_, 100, 50, [&] { return now; });
-  now = 10;
-  progress.update(report_of(60));
-  CHECK(out.str().ends_with("  40 s left\n"));
-}
-
-TEST_CASE("the time that is left ends with the limit") {
-  std::ostringstream out;
-  double now = 0;
-  Progress progress(out, pipe_, 10, 0, [&] { return now; });
-  progress.set_limit(15);
-  for (const i64 step : {1, 2, 3, 4}) {
-    now = static_cast<double>(step) * 4;
-    progress.update(report_of(step));
-  }
-  CHECK(out.str().find("  11 s left\n") != std::string::npos);
-  CHECK(out.str().find("  7 s left\n") != std::string::npos);
-  CHECK(out.str().ends_with("  0 s left\n"));
 }
 
 TEST_CASE("the time that is left is that of the plan, however many steps there are, and ends with the limit") {
@@ -171,4 +142,21 @@ TEST_CASE("a step without accuracy or validation loss says nothing of them, and 
   CHECK(out.str().find("validation") == std::string::npos);
   CHECK(out.str().find("loss 0.5000  rate 1.0e-03") != std::string::npos);
   CHECK(out.str().ends_with(" \rstep 1: found something\n"));
+}
+
+TEST_CASE("the median is the middle value, or the mean of the two in the middle") {
+  CHECK(median({3}) == 3);
+  CHECK(median({9, 1, 2}) == 2);
+  CHECK(median({4, 1, 100, 2}) == 3);
+  CHECK_THROWS_WITH_AS(median({}), "median: needs at least one value", Error);
+}
+
+TEST_CASE("work is run at least six times, and prepared before each run") {
+  int runs = 0, prepared = 0;
+  bool always_prepared = true;
+  const double seconds = fastest_seconds(
+      0, [&] { always_prepared = always_prepared && prepared == ++runs; }, [&] { ++prepared; });
+  CHECK(runs == 6);
+  CHECK(always_prepared);
+  CHECK(seconds >= 0);
 }

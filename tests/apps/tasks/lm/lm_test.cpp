@@ -93,17 +93,6 @@ TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no ac
   CHECK_FALSE(contains(result.text, "accuracy"));
 }
 
-TEST_CASE("a text that is missing, empty, too short or none says so in one line") {
-  const orrery::TemporaryFolder folder;
-  const auto train = [](const std::string& path) { return quoted_program + "lm train '" + path + "'"; };
-  check_failure(train(folder / "nowhere"), "No such file or directory");
-  check_failure(train("/tmp"), "/tmp: is a directory");
-  check_failure(train(written(folder / "empty", "")), "is empty");
-  check_failure(train(written(folder / "short", repeated("abc ", 100))), "of 400 characters is too short");
-  check_failure(train(written(folder / "binary", repeated("\xff\xfe", 1000))), "is not UTF-8");
-  check_failure(train(written(folder / "surrogates", repeated("a\xed\xa0\x80", 1000))), "is not UTF-8: byte 2 ");
-}
-
 TEST_CASE("the name of a text need not be UTF-8") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "caf\xe9", repeated("abc \n", 200)), model = folder / "mod\xe8le";
@@ -124,29 +113,6 @@ TEST_CASE("a log has the losses, the estimates and the samples") {
   CHECK(contains(written_log, "\"rate\":0.001,"));
   CHECK(contains(written_log, "\n{\"step\":2,\"validation\":1."));
   CHECK(contains(written_log, "\n{\"step\":4,\"validation\":1."));
-}
-
-TEST_CASE("options in a file train the lm to the same bits, and no evaluations are needed") {
-  const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", repeated("abc \n", 200)), model = folder / "model";
-  const std::string train = "lm train '" + text + "' " + tiny + "--steps 40 --dropout 0.1 --untied --evaluate-every 0 ";
-  const Result plain = run(train + "--hash --save '" + model + "'");
-  REQUIRE(plain.exit_code == 0);
-  CHECK_FALSE(contains(plain.text, "best estimate"));
-  const std::string hash = line(plain.text, -2), printed = run(train + "--print-config").text;
-  CHECK(hash.starts_with("hash "));
-  CHECK(contains(printed, "\"FILE\": \"" + text + "\""));
-  CHECK(contains(printed, "\"untied\": true"));
-  CHECK(contains(printed, "\"warmup\": 2,"));  // a twentieth of the steps
-  CHECK(orrery::read_safetensors_metadata(model).at("options") + "\n" == printed);
-  const std::string elsewhere = "cd '" + (folder / "") + "' && " + quoted_program + "lm train text --print-config";
-  CHECK(contains(shell(elsewhere).text, "\"FILE\": \"" + text + "\""));  // the same file, from any folder
-  CHECK(trained_hash("lm train --hash --config '" + model + "'") == hash);
-  const std::string other = trained_hash(train + "--hash --rate 0.01");
-  CHECK(other != hash);
-  CHECK(trained_hash("lm train --hash --rate 0.01 --config '" + model + "'") == other);
-  check_failure(quoted_program + "toy --config '" + model + "'", "read " + model + ": there is no option \"FILE\"");
-  check_failure(quoted_program + "lm train --config '" + text + "'", "read " + text + ": is not valid JSON");
 }
 
 TEST_CASE("a model that does not fit into memory is refused at once, on the command line and in a file") {

@@ -1,5 +1,5 @@
-// Chapter 9. Training a small GPT on a small text: it learns, to the same bits on any number of threads, and the best of
-// its models is kept.
+// Chapter 9. Training a small GPT on a small text: it learns, to the same bits on any number of threads, and the best
+// of its models is kept.
 #include "apps/tasks/lm/training.h"
 
 #include <doctest/doctest.h>

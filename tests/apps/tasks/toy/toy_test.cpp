@@ -118,16 +118,6 @@ TEST_CASE("a stdin that cannot be read is an error") {
   check_failure(quoted_program + "toy --load '" + file + "' < /tmp", "cannot be read from stdin");
 }
 
-TEST_CASE("the example of --help is in the range that the defaults train on") {
-  const std::string help = run("toy --help").text;
-  const size_t begin = help.find("echo ") + 5, end = help.find(" | orrery toy --load");
-  REQUIRE(end != std::string::npos);
-  const orrery::ToyTask task;
-  const size_t symbols = task.parse(help.substr(begin, end - begin)).size();
-  CHECK(symbols >= static_cast<size_t>(task.min_length));
-  CHECK(symbols <= static_cast<size_t>(task.max_length));
-}
-
 TEST_CASE("at a terminal the user is told what to type, and in a pipe nobody is") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model.safetensors";
@@ -218,21 +208,6 @@ TEST_CASE("options in a file train the toy to the same bits, from JSON or from w
     check_failure(quoted_program + "toy --config '" + json + "' " + output + " '" + json + "'",
                   output + ' ' + json + " would write over the file of --config");
   CHECK(orrery::contents(json) == "{\"seed\": 4}");
-}
-
-TEST_CASE("options in a file that cannot be are told with the file and the option") {
-  const orrery::TemporaryFolder folder;
-  const std::string json = folder / "toy.json", config = "toy --config '" + json + "' ";
-  check_failure(quoted_program + config, "orrery: read " + json + ": No such file or directory");
-  orrery::set_contents(json, "{\"stepz\": 4}");
-  check_failure(quoted_program + config, "orrery: read " + json + ": there is no option \"stepz\"");
-  orrery::set_contents(json, "{\"steps\": \"many\"}");
-  check_failure(quoted_program + config, "orrery: read " + json + ": steps must be a number, not \"many\"");
-  orrery::set_contents(json, "{\"steps\": 4}");
-  check_usage_error(config + "--resume x", "--config", "--resume");
-  check_usage_error(config + "--load x", "--config", "--load");
-  check_usage_error(config + "--heads 3", "--heads", "--d-model, 64");
-  check_usage_error("toy --resume x --print-config", "--resume", "--print-config");
 }
 
 TEST_CASE("wrong values are refused before the training begins") {

@@ -1,5 +1,5 @@
-// Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, mistakes; and the page of
-// attention, whose weights are those of the model's own forward pass.
+// Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, mistakes; and the page
+// of attention, whose weights are those of the model's own forward pass.
 #include "apps/tasks/translate/decode.h"
 
 #include <doctest/doctest.h>

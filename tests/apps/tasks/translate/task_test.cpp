@@ -1,4 +1,5 @@
-// Chapter 9. Tests of training a translator: its recipes, its text, the losses, bits on any number of threads, resuming.
+// Chapter 9. Tests of training a translator: its recipes, its text, the losses, bits on any number of threads,
+// resuming.
 #include "apps/tasks/translate/task.h"
 
 #include <doctest/doctest.h>
@@ -131,12 +132,6 @@ TEST_CASE("a small model learns invented sentences") {
   CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
                         "has 30 tokens, more than the model's 20"));
 }
-
-// What would be destroyed before them is not accepted.
-static_assert(!std::is_constructible_v<TranslationTask, TranslationRecipe, TranslationData>);
-static_assert(std::is_constructible_v<TranslationTask, TranslationRecipe, const TranslationData&>);
-static_assert(!std::is_constructible_v<TranslationBatches, Corpus, i64, Rng>);
-static_assert(std::is_constructible_v<TranslationBatches, const Corpus&, i64, Rng>);
 
 TEST_CASE("a recipe with which no training is possible is refused before any text is read") {
   TranslationRecipe recipe = small::small_translation_recipe();

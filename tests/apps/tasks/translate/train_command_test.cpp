@@ -160,17 +160,6 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
   check_refused(with_options("\"d-model\": 8", "\"d-modell\": 8"), "there is no option \"d-modell\"");
 }
 
-TEST_CASE("a saved model and a printed configuration train the same again") {
-  const AnimalFiles animals;
-  const std::string train = animals.train + "--steps 3 --preset small --seed 5 --hash ";
-  const std::string hash = trained_hash(train + "--save '" + animals.model + "'");
-  CHECK(trained_hash("translate train --hash --config '" + animals.model + "'") == hash);
-  const std::string printed = run(train + "--print-config").text, file = animals.folder / "config";
-  set_contents(file, printed);
-  CHECK(trained_hash("translate train --hash --config '" + file + "'") == hash);
-  CHECK(trained_hash("translate train --hash --seed 6 --config '" + file + "'") != hash);
-}
-
 TEST_CASE("a recurrent and a convolutional model are trained, saved, repeated and used by the same commands") {
   const AnimalFiles animals;
   for (const std::string model : {"recurrent --d-encoder 4 --d-decoder 8 --d-attention 4 --d-output 6",

@@ -183,32 +183,6 @@ TEST_CASE("linear maps of one's own give the same, and get gradients") {
   }
 }
 
-TEST_CASE("a bias that the fused operation does not know is used all the same") {
-  const Sentence s = sentence();
-  for (nn::Linear AttentiveGru::*map : {&AttentiveGru::query, &AttentiveGru::context}) {
-    AttentiveGru layer = noisy_layer();
-    (layer.*map).bias = parameter(full({(layer.*map).weight.size(0)}, 0.5, f64));
-    const Variable memory = constant(s.memory);
-    const Tensor states = layer(constant(s.x), constant(s.s0), memory, s.mask).states.value();
-    const Variable composed =
-        layer.composed(constant(s.x), constant(s.s0), memory, layer.key(memory), s.mask, nullptr).states;
-    CHECK(same_bits(states, composed.value()));
-    CHECK(distance(states, noisy_layer()(constant(s.x), constant(s.s0), memory, s.mask).states.value()) > 1e-3);
-  }
-}
-
-TEST_CASE("of a mask only the padding is used, with linear maps of one's own too") {
-  const Sentence s = sentence();
-  for (const bool own : {false, true}) {
-    AttentiveGru layer = noisy_layer();
-    if (own) layer.query = Wrapped(std::move(layer.query));
-    const auto run = [&](const Mask& mask) {
-      return layer(constant(s.x), constant(s.s0), constant(s.memory), mask).states.value();
-    };
-    CHECK(same_bits(run(s.mask & Mask::window(0)), run(s.mask)));
-  }
-}
-
 TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding reaches nothing") {
   AttentiveGru layer = noisy_layer();
   Sentence s = sentence();
@@ -222,17 +196,6 @@ TEST_CASE("weights add up to 1 over the words that are there; NaN in the padding
   backward(sum(result.states));
   CHECK(all_finite(memory.gradient()));
   for (const NamedParameter& p : layer.parameters()) CHECK(all_finite(p.value.gradient()));
-}
-
-TEST_CASE("no step at all: results without positions, from both forms") {
-  const AttentiveGru layer = noisy_layer();
-  const Sentence s = sentence();
-  const Variable none = constant(zeros({2, 0, 4}, f64)), memory = constant(s.memory);
-  CHECK(layer(none, constant(s.s0), memory, s.mask).contexts.shape() == Shape{2, 0, 5});
-  Tensor weights;
-  CHECK(layer.composed(none, constant(s.s0), memory, layer.key(memory), s.mask, &weights).states.shape() ==
-        Shape{2, 0, 3});
-  CHECK(weights.shape() == Shape{2, 0, 4});
 }
 
 TEST_CASE("parameters are named after their maps, and their number follows from the sizes") {

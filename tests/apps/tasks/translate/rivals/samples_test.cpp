@@ -8,7 +8,7 @@
 
 using namespace orrery;
 
-TEST_CASE("promise 6: promise 8: promise 10: promise 13: every sample of a rival is proven in every part") {
+TEST_CASE("slow: promise 6: promise 8: promise 10: promise 13: every sample of a rival is proven in every part") {
   samples::check_table(translate::rival_samples());
 }
 
@@ -24,7 +24,7 @@ TEST_CASE("promise 6: every layer and model of the rivals has a sample, and one 
   CHECK(samples::row_differences(modules, proven, "the list of samples with padding") == "");
 }
 
-TEST_CASE("promise 7: layers of the rivals: all mutants are caught, and there are many") {
+TEST_CASE("slow: promise 7: layers of the rivals: all mutants are caught, and there are many") {
   i64 caught = 0;
   for (const Sample& sample : translate::rival_samples()) {
     if (sample.options.coordinates > 0) continue;  // models: `orrery gradcheck --mutate`

@@ -1,5 +1,5 @@
-// Chapter 7. Both translators one step at a time give the logits of the whole target, and rows can be chosen; an ensemble
-// of three kinds of models against the mean of what each says of the whole target.
+// Chapter 7. Both translators one step at a time give the logits of the whole target, and rows can be chosen; an
+// ensemble of three kinds of models against the mean of what each says of the whole target.
 #include "apps/tasks/translate/rivals/states.h"
 
 #include <doctest/doctest.h>

@@ -91,26 +91,6 @@ TEST_CASE("a convolutional translator learns to reverse") {
                  0.003);
 }
 
-TEST_CASE("a memory with NaN in its padding is cleared once for all layers") {
-  struct Clearings : Observer {
-    int count = 0;
-    void forward_begins(std::string_view name, std::span<const Variable* const>) override {
-      count += name == "zero_padding";
-    }
-  } clearings;
-  const ConvolutionalTranslator model = build(small_convolutional());
-  Rng rng(1);
-  Tensor clean = randn({2, 4, 6}, rng), broken = clean.clone();
-  for (i64 j = 0; j < 6; ++j) clean(1, 3, j) = 0, broken(1, 3, j) = NAN;
-  Pass pass;
-  const Mask mask = Mask::padding({4, 3});
-  const Tensor expected = model.hidden(short_target, {constant(clean), constant(clean), mask}, pass).value();
-  const ObserverScope scope(clearings);
-  const Variable memory = constant(broken);
-  CHECK(same_bits(model.hidden(short_target, {memory, memory, mask}, pass).value(), expected));
-  CHECK(clearings.count == 2);  // keys and values
-}
-
 namespace {
 
 RecurrentTranslatorConfig small_recurrent() {
