@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -167,7 +168,7 @@ int run_entries(const MicroBench& bench, const BenchOptions& options, const std:
     registered->UseManualTime()->Unit(benchmark::kMicrosecond);
     if (bench.turns)
       registered->Iterations(bench.turns(options));
-    else
+    else if (std::getenv("BENCHMARK_MIN_TIME") == nullptr)  // which Google Benchmark reads itself
       registered->MinTime(bench.seconds);
   }
   MicroReporter reporter(bench, entries);

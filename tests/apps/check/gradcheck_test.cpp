@@ -52,13 +52,11 @@ TEST_CASE("Ctrl-C ends with 130, and what --json then writes says that it is not
   const TemporaryFolder folder;
   gradcheck("softmax --json " + folder / "a.json");
   CHECK(contains(contents(folder / "a.json"), "\"complete\": true"));
-  for (const std::string mode : {"--all", "--mutate"}) {
-    const std::string file = folder / ("cut" + mode + ".json");
-    const Result cut = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program + "gradcheck " + mode +
-                             " --threads 1 --json '" + file + "' 2>/dev/null");
-    CHECK(cut.exit_code == interrupted);
-    CHECK(contains(contents(file), "\"complete\": false"));
-  }
+  const std::string file = folder / "cut.json";
+  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program +
+                           "gradcheck --all --threads 1 --json '" + file + "' 2>/dev/null");
+  CHECK(cut.exit_code == interrupted);
+  CHECK(contains(contents(file), "\"complete\": false"));
 }
 
 TEST_CASE("no further row is proven once nobody reads the results") {
@@ -81,8 +79,9 @@ TEST_CASE("a bug that is caught is a success, one that survives is a failure") {
   CHECK(gradcheck("--bug 1 softmax").exit_code == wrong_usage);
 }
 
-TEST_CASE("the symptoms of every bug are shown, and do not name it") {
-  for (i64 number = 1; number <= static_cast<i64>(numbered_bugs().size()); ++number) {
+// The tests of the zoo find every bug; here are a few, of each kind.
+TEST_CASE("the symptoms of a bug are shown, and do not name it") {
+  for (const i64 number : {2, 7, 12, 17, 22, 27}) {
     const Result result = run("gradcheck --bug " + std::to_string(number), "2>&1");
     CAPTURE(number);
     CHECK(result.exit_code == done);
@@ -102,12 +101,6 @@ TEST_CASE("a bug that no derivative shows is shown by its leak matrix, or by a c
   CHECK(shift.text.starts_with("No row of the table contains it, and no gradient check finds it.\n#: moves"));
   CHECK(contains(shift.text, "row 0   0 - X . . .   . . . . .\n"));
   CHECK(gradcheck("--bug 5 relu").exit_code == wrong_usage);
-}
-
-TEST_CASE("a bug's hint and its mistake are shown when asked for") {
-  CHECK(gradcheck("--hint 19").text == "What is e^0?\n");
-  CHECK(gradcheck("--reveal 16").text.starts_with("bug 16: tanh-derivative-at-input\n"));
-  CHECK(gradcheck("--bugs").text.starts_with("bug  1  chapter 5  easy\nbug  2  chapter 6  medium  repair"));
 }
 
 TEST_CASE("layers may be called without their folder") {
@@ -138,20 +131,11 @@ TEST_CASE("another seed draws other inputs, and the same seed the same") {
 TEST_CASE("options that exclude each other, and empty values, as of an unset variable, are wrong usage") {
   for (const std::string arguments :
        {"--bug ''", "--json ''", "''", "--all softmax", "--mutate --list", "--bug nonsense", "--bug 0", "--bug 29",
-        "--bug 1 --mutate", "--bugs --bug 1", "--reveal 1 --hint 1", "--reveal 1 relu"})
+        "--bug 1 --mutate", "--reveal 1 --hint 1", "--reveal 1 relu", "--hint 7 --threads 2", "--list --seed 2"})
     CHECK(gradcheck(arguments).exit_code == wrong_usage);
   check_usage_error("gradcheck nonsense", "'nonsense'", "--list");
   check_usage_error("gradcheck --bug nonsense", "nonsense", "1 to 28");
   check_usage_error("gradcheck --bug 1 softmax", "none of the chosen rows", "leave the names out");
-}
-
-TEST_CASE("what would have no effect is wrong usage") {
-  for (const std::string arguments :
-       {"--bug 7 --operations", "--bug 7 --all", "--reveal 7 --seed 2", "--hint 7 --threads 2", "--bugs --seeds 1..2",
-        "--bugs --resume x", "--list --seed 2", "--list --threads 2", "--list --json x"}) {
-    CAPTURE(arguments);
-    CHECK(gradcheck(arguments).exit_code == wrong_usage);
-  }
 }
 
 TEST_CASE("many seeds: counted together, kept line by line, and resumed") {
@@ -173,9 +157,8 @@ TEST_CASE("a file of another kind is refused as a file of results, and stays as 
   const TemporaryFolder folder;
   const std::string file = folder / "notes", resume = " --resume '" + file + "'";
   const std::string result = R"({"seed":1,"names":["relu"],"rows":5,"redrawn":0,"failed":[],"seconds":0.1})";
-  for (const std::string& text : {std::string("something else\n"), std::string("no line at all"),
-                                  std::string("{\"seed\";1"), std::string(1, '\0'), result + "\nsomething else",
-                                  result + "\n\n{", std::string("[[[[\n"), std::string("{\"seed\":1.5}\n")}) {
+  for (const std::string& text : {std::string("no line at all"), std::string(1, '\0'), result + "\nsomething else",
+                                  std::string("[[[[\n"), std::string("{\"seed\":1.5}\n")}) {
     CAPTURE(text);
     set_contents(file, text);
     const Result refused = errors("gradcheck relu --seeds 1..2" + resume);
@@ -187,7 +170,7 @@ TEST_CASE("a file of another kind is refused as a file of results, and stays as 
                      R"("message":"b\u0007"}],"seconds":0.1})"
                      "\n");
   CHECK(gradcheck("relu --seeds 1" + resume).text.starts_with("seed 1, a?[31m: b?\n"));
-  for (const std::string begun : {"", "{", "{\"see", "{\"seed\":", "{\"seed\":2,\"names\":[\"re"}) {
+  for (const std::string begun : {"", "{\"see", "{\"seed\":2,\"names\":[\"re"}) {
     CAPTURE(begun);
     set_contents(file, result + "\n" + begun);
     CHECK(gradcheck("relu --seeds 1" + resume).exit_code == done);
@@ -210,18 +193,6 @@ TEST_CASE("what --seeds does not take is wrong usage") {
     CHECK(gradcheck("relu --seeds " + range).exit_code == wrong_usage);
   for (const std::string with : {"--seeds 1..2 --seed 3", "--seeds 1..2 --mutate", "--resume x", "--operations relu"})
     CHECK(gradcheck(with).exit_code == wrong_usage);
-}
-
-TEST_CASE("Ctrl-C among many seeds keeps those that are finished, and exits with 130") {
-  const TemporaryFolder folder;
-  const std::string file = folder / "seeds.jsonl";
-  const Result cut = shell("timeout --foreground --preserve-status -s INT 1 " + quoted_program +
-                           "gradcheck relu gelu --seeds 1..1000000 --threads 1 --resume '" + file + "' 2>/dev/null");
-  CHECK(cut.exit_code == interrupted);
-  const std::string kept = contents(file);
-  const auto seeds = std::count(kept.begin(), kept.end(), '\n');
-  CHECK(cut.text == std::to_string(seeds) + (seeds == 1 ? " seed, " : " seeds, ") + std::to_string(10 * seeds) +
-                        " checked, 0 failed, 0 drawn again\n");
 }
 
 // The tests of autograd/check and nn/check prove the same rows.

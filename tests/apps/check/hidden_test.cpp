@@ -31,10 +31,12 @@ TEST_CASE(
   CHECK(parts.size() == 11);
 }
 
-TEST_CASE("promise 7: hidden mistakes in every operation are caught, but where they change nothing") {
+TEST_CASE("slow: promise 7: hidden mistakes in every operation are caught, but where they change nothing") {
   std::map<std::string, i64> caught;
+  std::set<std::string> seen;
   for (const Sample& sample : operation_samples()) {
-    if (sample.options.coordinates > 0) continue;  // long rows: the same operations have short ones
+    // Long rows: the same operations have short ones. One row shows that an operation's mistakes are caught.
+    if (sample.options.coordinates > 0 || !seen.insert(sample.name).second) continue;
     const MutationReport report = hidden_mutants(sample, sample.options.seed);
     CHECK_MESSAGE(report, sample.name << ", " << sample.variant << ": " << report);
     for (const Mutant& mutant : report.mutants) caught[mutant.change] += mutant.fate == Mutant::Fate::caught;

@@ -60,21 +60,6 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(run("leakcheck --load " + path + ".gone").text == "");  // no legend where there is no matrix
 }
 
-TEST_CASE("leakcheck rebuilds a saved GPT, too") {
-  const orrery::TemporaryFolder folder;
-  const std::string path = folder / "gpt.safetensors";
-  orrery::Rng rng(5);
-  orrery::nn::Gpt model(
-      {.vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 1, .max_len = 5}, rng);
-  orrery::nn::save(model, path);
-  const Result tight = leakcheck("--load " + path);
-  CHECK(tight.exit_code == 0);
-  CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));
-  CHECK(leakcheck("--break causal --load " + path).exit_code == 1);
-  CHECK(contains(leakcheck("--break padding --load " + path).text,
-                 "check " + path + ": leakcheck: this model has no padding"));
-}
-
 TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("nonsense").text ==
         "orrery: leakcheck: no model is called 'nonsense'; orrery leakcheck --list names all\n");

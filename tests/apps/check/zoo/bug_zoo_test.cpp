@@ -1,14 +1,18 @@
-// Chapter 7. Tests of the bug zoo: every mistake is found, by a check that the right version passes.
+// Chapter 7. Tests of the bug zoo: every mistake is found, by a check that the right version passes; and how a mistake
+// takes the place of rows.
 #include "apps/check/zoo/bug_zoo.h"
 
 #include <doctest/doctest.h>
-
 #include <algorithm>
 #include <set>
 
+#include "apps/check/zoo/bug_zoo_rows.h"
+#include "autograd/check/gradcheck.h"
 #include "autograd/check/proof.h"
 #include "autograd/check/samples.h"
+#include "autograd/ops.h"
 #include "nn/check/samples.h"
+#include "tests/autograd/hidden_mistakes.h"
 
 using namespace orrery;
 using nn::Bug;
@@ -48,17 +52,15 @@ TEST_CASE(
   CHECK(names.size() >= 12);
 }
 
-TEST_CASE("the proof finds every wrong derivative, and passes the right rows of the same names and inputs") {
+// The right rows of the same names and inputs are proven with all others.
+TEST_CASE("slow: the proof finds every wrong derivative") {
   for (const Bug& b : nn::bug_zoo()) {
     CAPTURE(b.name);
-    int found = 0;
-    for (const Sample& wrong : b.samples) {
-      const Sample* right = right_row(wrong);
-      REQUIRE(right != nullptr);
-      found += !prove(wrong, {.mutants = false});
-      CHECK(prove(*right, {.mutants = false}));
-    }
-    CHECK((found > 0 || b.check));
+    if (b.check) continue;
+    CHECK(std::any_of(b.samples.begin(), b.samples.end(), [](const Sample& wrong) {
+      REQUIRE(right_row(wrong) != nullptr);
+      return !prove(wrong, {.mutants = false});
+    }));
   }
 }
 
@@ -86,21 +88,6 @@ TEST_CASE("a wrong derivative belongs to the right value: forward alone shows no
   }
 }
 
-TEST_CASE("a mistake stands in every row of its function") {
-  const auto variants = [](const std::string& name) {
-    std::set<std::string> rows;
-    for (const Sample& sample : bug(name).samples) rows.insert(sample.name + ", " + sample.variant);
-    return rows;
-  };
-  using Rows = std::set<std::string>;
-  CHECK(variants("softmax-without-inner-product") ==
-        Rows{"softmax, rows", "softmax, one element", "softmax, size 0", "softmax, tails", "softmax, long"});
-  CHECK(variants("relu-derivative-at-zero") ==
-        Rows{"relu, [3, 4]", "relu, scalar", "relu, size 0", "relu, tails", "relu, long"});
-  CHECK(variants("dropout-not-rescaled") ==
-        Rows{"dropout, p 0.3", "dropout, p 0", "dropout, p 1", "Dropout, training"});
-}
-
 TEST_CASE("what gradcheck cannot see is found by a check of its own, which the right version passes") {
   for (const Bug& b : nn::bug_zoo()) {
     CAPTURE(b.name);
@@ -108,6 +95,8 @@ TEST_CASE("what gradcheck cannot see is found by a check of its own, which the r
     CHECK(b.check() != "");
     CHECK(b.check_right() == "");
   }
+  for (const Bug& b : nn::bugs_found_without_derivatives())
+    for (const Sample& sample : b.samples) CHECK(gradcheck(sample.build(f64), sample.options));
 }
 
 TEST_CASE("a mistake in a function of sequences comes with its leak matrix, which shows a leak if the check is one") {
@@ -124,23 +113,39 @@ TEST_CASE("a mistake in a function of sequences comes with its leak matrix, whic
   CHECK(bug("attention-without-scale").leaks().ok());  // no leak: the mask is right
 }
 
-TEST_CASE("the messages say what is wrong") {
-  CHECK(bug("target-not-shifted").check() ==
-        "leakcheck: LEAK: target position 1 of row 0 -> logits position 0 of row 0, and 7 more");
-  CHECK(bug("attention-without-scale").check() ==
-        "reference value: the weight of the first of two keys is 0.9; computed by hand from equation 1 it is 0.75");
-  CHECK(bug("mask-after-softmax").numbers() ==
-        "the weights of position 0 of row 0: 0.3440 0.0000 0.0000 0.0000, which add up to 0.3440");
-  CHECK(bug("masked-scores-set-to-zero").numbers() ==
-        "the weights of position 0 of row 0: 0.3909 0.2030 0.2030 0.2030, which add up to 1.0000");
-  const Sample& dropout = bug("dropout-not-rescaled").samples.at(0);
-  CHECK(gradcheck(dropout.build(f64), dropout.options).message.find("ratio 0.7000 everywhere") != std::string::npos);
-}
-
 TEST_CASE("what is wrong in f32 alone passes every check of its slopes, and fails in f32 alone") {
   for (const std::string name : {"tanh-saturated-early-in-f32", "bias-gradient-negated-in-f32"}) {
     const Proof proof = prove(bug(name).samples.at(0), {.mutants = false});
     for (const ProofPart& part : proof.parts)
       CHECK_MESSAGE(part.ok == (part.name != "f32" && part.name != "far" && part.name != "small"), proof);
+  }
+}
+
+TEST_CASE("every row of a name, or those of some variants, compute the wrong function of the same leaves") {
+  const nn::WrongFunction twice = [](const std::vector<Variable>& x) { return scale(x[0], 2); };
+  CHECK(nn::operation_rows("relu", {}, twice).size() == 5);
+  const std::vector<Sample> one = nn::operation_rows("relu", {"scalar"}, twice);
+  REQUIRE(one.size() == 1);
+  const Checkable f = one[0].build(f64);
+  CHECK(f.output().item() == 2 * f.leaves[0].value.item());
+  CHECK(nn::joined({one, one}).size() == 2);
+  CHECK_THROWS_AS(nn::operation_rows("relu", {"scalar", "nonsense"}, twice), Error);
+  CHECK_THROWS_AS(nn::layer_rows("nonsense", {}, twice), Error);
+}
+
+TEST_CASE("promise 7: long rows: a gradient that is wrong from row 8,192 on") {
+  for (const std::string name : {"tanh", "softmax", "log_softmax"}) {
+    const auto right = name == "tanh"      ? [](const Variable& x) { return tanh(x); }
+                       : name == "softmax" ? [](const Variable& x) { return softmax(x); }
+                                           : [](const Variable& x) { return log_softmax(x); };
+    i64 wrong = 0;
+    for (const Sample& row : nn::operation_rows(name, {}, [right](const std::vector<Variable>& x) {
+           return right(apply(hidden::LateRows{8192}, x[0]));
+         })) {
+      const bool ok = static_cast<bool>(gradcheck(row.build(f64), row.options));
+      CHECK(ok == (row.variant != "long"));
+      wrong += !ok;
+    }
+    CHECK(wrong == 1);
   }
 }

@@ -1,11 +1,15 @@
 // Chapter 9. Tests of the tables of small pieces: every entry runs, and what a table prints, keeps and refuses.
 #include "apps/measure/bench/micro.h"
 
+#include <doctest/doctest.h>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "apps/measure/bench/fused.h"
+#include "core/tensor_ops.h"
 #include "nn/models/gpt.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"
@@ -28,12 +32,17 @@ bool can_measure() {
   return can;
 }
 
+// Measures for no longer than it must.
+Result quick_bench(const std::string& arguments) {
+  return shell("BENCHMARK_MIN_TIME=0.001 " + quoted_program + "bench " + arguments + " 2>/dev/null");
+}
+
 // The numbers that `orrery bench ARGUMENTS --json FILE` keeps of its entries.
 nlohmann::json kept_rows(const std::string& arguments) {
   CAPTURE(arguments);
   const TemporaryFolder folder;
   const std::string path = folder / "results.json";
-  const Result result = run("bench " + arguments + " --json " + path);
+  const Result result = quick_bench(arguments + " --json " + path);
   CHECK(result.exit_code == (contains(result.text, "MISSED") ? 1 : 0));
   std::ifstream file(path);
   return nlohmann::json::parse(file)["results"]["benchmarks"];
@@ -74,7 +83,7 @@ TEST_CASE("every bench lists its entries, each of another name, and measures non
 
 TEST_CASE("a table has rates and ratios beside the rival's, sums up each kind, and is kept in a file") {
   if (!can_measure()) return;
-  const Result table = run("bench gemm --config toy 'toy: head*' '*scores*' --threads 1");
+  const Result table = quick_bench("gemm --config toy 'toy: head*' '*scores*' --threads 1");
   CHECK(contains(line(table.text, 0), "ms a step     GF/s  OpenBLAS    times     best"));
   CHECK(contains(table.text, "toy: head, y NT 768x16x64 "));
   CHECK(contains(table.text, "linear maps: times "));
@@ -94,7 +103,7 @@ TEST_CASE("fused operations are measured beside their composed forms, with what 
   if (small::counts_memory()) CHECK(rows[0]["MB"] < rows[0]["MB composed"]);
 }
 
-TEST_CASE("busy, promises, masks and decode measure all that they name") {
+TEST_CASE("slow: busy, promises, masks and decode measure all that they name") {
   if (!can_measure()) return;
   CHECK(kept_rows("busy --steps 1 --threads 2").size() == 3);
   CHECK(kept_rows("promises --steps 2 --threads 1").size() == 5);
@@ -124,6 +133,7 @@ TEST_CASE("an entry whose ratio is above its bound is MISSED, and the bench fail
   bench.time = "us";
   bench.rival = "other";
   bench.ratio = "share";
+  bench.seconds = 0.001;
   std::ostringstream out;
   std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
   most = 1e-12;
@@ -151,4 +161,28 @@ TEST_CASE("long: the training step of 16,384 positions takes at most 1 GB, and 2
   MESSAGE("peak MB: " << half << ", " << whole);
   CHECK(whole <= 1024);
   CHECK(whole <= 2.2 * half);
+}
+
+TEST_CASE("both forms of every pair give the same values and gradients") {
+  for (const FusedPair& pair : fused_pairs(scaled(bench_config("toy"), 3, 5, 0))) {
+    CAPTURE(pair.name);
+    for (Variable leaf : pair.leaves) leaf.clear_gradient();  // pairs share leaves
+    const Variable composed = pair.composed();
+    backward(composed, full(composed.shape(), 1.0));
+    std::vector<Tensor> gradients;
+    for (Variable leaf : pair.leaves) {
+      gradients.push_back(leaf.gradient());
+      leaf.clear_gradient();
+    }
+    const Variable fused = pair.fused();
+    backward(fused, full(fused.shape(), 1.0));
+    const auto check_close = [](const Tensor& a, const Tensor& b) {
+      REQUIRE(a.shape() == b.shape());
+      const double size = std::sqrt(sum_of_squares(b)), distance = std::sqrt(sum_of_squares(a - b));
+      CHECK(size > 0);
+      CHECK(distance <= 1e-5 * size);
+    };
+    check_close(fused.value(), composed.value());
+    for (size_t i = 0; i < pair.leaves.size(); ++i) check_close(pair.leaves[i].gradient(), gradients[i]);
+  }
 }

@@ -1,11 +1,15 @@
-// Chapter 9. Tests of `orrery bench profile`: its rows add up, and its table is readable.
+// Chapter 9. Tests of `orrery bench profile`: its rows add up, its table is readable, and calls, operations and bytes
+// are known from shapes.
 #include "apps/measure/bench/profile.h"
 
 #include <doctest/doctest.h>
-
 #include <sstream>
 
+#include "apps/measure/bench/operation_times.h"
+#include "autograd/ops.h"
 #include "core/machine/parallel.h"
+#include "core/mask.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 
@@ -99,4 +103,88 @@ TEST_CASE("the noise of a median is the middle half of the numbers over the root
   CHECK(noise_of_median({1, 2, 4, 3}) == doctest::Approx((3 - 2) / 2.0));
   CHECK(noise_of_median({9, 1, 2, 3, 4, 5, 6, 7, 100}) == doctest::Approx((7 - 3) / 3.0));
   CHECK(noise_of_median({1}) > 1e9);
+}
+
+namespace {
+
+Variable ones(const Shape& shape) { return parameter(full(shape, 1.0)); }
+
+// What an observer sees of one evaluation of f, forward and backward.
+template <class F>
+std::vector<OperationTime> seen(const F& f) {
+  OperationTimes times;
+  const ObserverScope scope(times);
+  const Variable y = f();
+  backward(y, full(y.shape(), 1.0));
+  return times.summed_up();
+}
+
+OperationTime find(const std::vector<OperationTime>& all, const std::string& name, bool backward) {
+  for (const OperationTime& time : all)
+    if (time.name == name && time.backward == backward) return time;
+  FAIL("not seen: ", name);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a product of m x k and k x n takes 2 m n k operations, backward twice as many") {
+  const auto check_product = [](const Shape& a, const Shape& b, Trans trans, double flop) {
+    const auto all = seen([&] { return matmul(ones(a), ones(b), trans); });
+    CHECK(find(all, "matmul", false).flop == flop);
+    CHECK(find(all, "matmul", true).flop == 2 * flop);
+    CHECK(find(all, "matmul", false).bytes == 0);
+  };
+  check_product({3, 4}, {4, 5}, Trans::none, 2 * 3 * 4 * 5);
+  check_product({3, 4}, {5, 4}, Trans::b, 2 * 3 * 4 * 5);
+  check_product({4, 3}, {4, 5}, Trans::a, 2 * 3 * 4 * 5);
+  check_product({7, 3, 4}, {5, 4}, Trans::b, 7 * 2 * 3 * 4 * 5);            // a shared right factor
+  check_product({2, 7, 3, 4}, {2, 7, 5, 4}, Trans::b, 14 * 2 * 3 * 4 * 5);  // a batch
+}
+
+TEST_CASE("fused products are products") {
+  const auto all = seen([] { return linear_relu(ones({2, 3, 4}), ones({5, 4}), ones({5})); });
+  CHECK(find(all, "linear_relu", false).flop == 2 * 6 * 4 * 5);
+  CHECK(find(all, "linear_relu", true).flop == 2 * 2 * 6 * 4 * 5);
+}
+
+TEST_CASE("attention is two products of every head") {
+  const double flop = 2.0 * 3 * 5 * 5 * (2 * 4 + 2 * 6);  // B n m (h d_k + h d_v), twice
+  const auto self = seen([] { return packed_attention(ones({3, 5, 2 * (4 + 4 + 6)}), {2, 4, 6}, Mask()); });
+  CHECK(find(self, "packed_attention", false).flop == flop);
+  CHECK(find(self, "packed_attention", true).flop == 2 * flop);
+  const auto cross = seen([] {
+    return packed_attention(ones({3, 7, 2 * 4}), ones({3, 5, 2 * (4 + 6)}), {2, 4, 6}, Mask());
+  });
+  CHECK(find(cross, "packed_attention", false).flop == flop / 5 * 7);
+}
+
+TEST_CASE("other operations move their inputs and outputs") {
+  const auto all = seen([] {
+    const Variable x = ones({8, 4}), row = ones({4});
+    return relu(relu(x)) + row;
+  });
+  CHECK(find(all, "relu", false).calls == 2);
+  CHECK(find(all, "relu", false).bytes == 2 * (128 + 128));
+  CHECK(find(all, "relu", true).calls == 2);
+  CHECK(find(all, "add", false).bytes == 128 + 16 + 128);
+  CHECK(find(all, "add", true).calls == 1);
+}
+
+TEST_CASE("what is only handed on is not traffic") {
+  const auto all = seen([] { return reshape(relu(ones({8, 4})), {32}); });
+  CHECK(find(all, "reshape", false).bytes == 0);
+  CHECK(find(all, "relu", true).bytes == 128 + 128);
+}
+
+TEST_CASE("a lookup reads as many rows as it writes, and writes a whole gradient") {
+  const auto all = seen([] { return embedding(ones({100, 4}), full({8}, 3, Dtype::i32)); });
+  CHECK(find(all, "embedding", false).bytes == 2 * 8 * 16);
+  CHECK(find(all, "embedding", true).bytes == 8 * 16 + 100 * 16);
+}
+
+TEST_CASE("each name stands once for each direction, the slowest first") {
+  const auto all = seen([] { return relu(exp(relu(ones({8, 4})))); });
+  CHECK(all.size() == 4);
+  for (size_t i = 1; i < all.size(); ++i) CHECK(all[i].seconds <= all[i - 1].seconds);
 }

@@ -118,19 +118,6 @@ TEST_CASE("the task of an earlier token asks for it, and for nothing where there
   for (i64 t = 0; t < 3; ++t) CHECK(lesson.labels(0, t) == claims::ignored);
 }
 
-TEST_CASE("a report has claim, source, measurement, limits and verdict") {
-  std::ostringstream out;
-  claims::print_measured(out, row_with(Verdict::does_not_hold), {});
-  CHECK(out.str() ==
-        "name\n"
-        "  claim     It is so.\n"
-        "  source    a paper\n"
-        "  measured  1.00\n"
-        "            2.00\n"
-        "  holds if  a limit\n"
-        "  verdict   does not hold\n\n");
-}
-
 TEST_CASE("a claim with two conditions holds if both are met, and partly if one is") {
   CHECK(claims::verdict_of(true) == Verdict::holds);
   CHECK(claims::verdict_of(false) == Verdict::does_not_hold);
@@ -155,18 +142,6 @@ TEST_CASE("orrery claims --list names every claim and measures none") {
   CHECK(all.exit_code == 0);
   for (const claims::Claim& claim : claims::all_claims()) CHECK(program::contains(all.text, claim.name + "\n"));
   CHECK_FALSE(program::contains(all.text, "verdict"));
-}
-
-TEST_CASE("orrery claims stops measuring when nobody can read what it finds") {
-  const TemporaryFolder folder;
-  const std::string file = folder / "claims.json";
-  const program::Result result = program::shell(
-      "(" + program::quoted_program + "claims first-gradients quadratic-cost --json '" + file + "' > /dev/full) 2>&1");
-  CHECK(result.exit_code == 1);
-  CHECK(result.text.ends_with("\norrery: cannot write the results to standard output\n"));
-  CHECK(program::contains(contents(file), "\"name\": \"quadratic-cost\""));
-  CHECK_FALSE(program::contains(contents(file), "\"name\": \"first-gradients\""));
-  CHECK(program::contains(contents(file), "\"complete\": false"));
 }
 
 TEST_CASE("orrery claims measures what is chosen, in lines of at most 100 columns, and exits 0 whatever it finds") {
