@@ -166,7 +166,7 @@ end
 
 function Pandoc()
   for name in io.popen('find *.md .ci apps autograd core nn optim tests -path apps/mine -prune -o ' ..
-                       '-path tests/fuzz/seeds -prune -o -type f -print | LC_ALL=C sort -V'):lines() do
+                       '-path tests/fuzz/seeds.tar.gz -prune -o -type f -print | LC_ALL=C sort -V'):lines() do
     local last, of, number = name:match('[^/]+$'), name:match('^apps/book/ch(%d+)/exercises/(%d+)_.*%.cpp$')
     number = number or name:match('^apps/book/bugs/(%d+)%.cpp$')
     if number then starters[(of or 'bug') .. '.' .. number] = name end

@@ -1,13 +1,15 @@
-// Chapter 0. The glossary: sorted, each word with its Chinese one, a sentence and a chapter, or a linked page, that has
-// the word; the Chinese one has the same words. The book's README links every chapter, in both languages.
+// Chapter 0. The book's lists: the glossary, sorted, each word with its Chinese one and a sentence, and the Chinese one
+// of the same words; the README links every chapter, in both languages, and every chapter's program has its question
+// and its answer.
 #include <doctest/doctest.h>
-
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <regex>
+#include <set>
 
-#include "tests/apps/book/text_rules.h"
+#include "tests/style_source.h"
+#include "tests/text.h"
+
+using namespace orrery::style;
 
 namespace {
 
@@ -40,48 +42,7 @@ bool has_chinese(const std::string& words) {
   });
 }
 
-// As it is read: in lower case, without marks of Markdown, one space between words, also where a quoted line ends.
-std::string as_read(const std::string& text) {
-  static const std::regex between("[\\s>]+");
-  return std::regex_replace(spoken(text), between, " ");
-}
-
-// The words of an entry that a text, as it is read, has nowhere, nor their plural: of "pre-norm, post-norm" both, of
-// "memory (of the encoder)" the first. A few words have another form in the texts.
-Words missing_words(const Entry& entry, const std::string& text) {
-  static const std::map<std::string, std::string> forms{
-      {"analytic derivative", "analytic"},  {"attention weight", "weight"}, {"gradient check", "checker"},
-      {"noam schedule", "noam's schedule"}, {"saturation", "saturated"},    {"xavier initialisation", "xavier"}};
-  static const std::regex separator(", ");
-  const std::string words = as_read(entry.word.substr(0, entry.word.find(" (")));
-  Words missing;
-  for (std::sregex_token_iterator at(words.begin(), words.end(), separator, -1), end; at != end; ++at) {
-    const std::string word = forms.contains(*at) ? forms.at(*at) : at->str();
-    if (!has_word(text, word) && !has_word(text, word + "s") && !has_word(text, word + "es")) missing.push_back(*at);
-  }
-  return missing;
-}
-
 }  // namespace
-
-TEST_CASE("each word of the glossary stands in the chapter that explains it") {
-  std::map<std::string, std::string> texts;
-  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
-    CAPTURE(entry.word);
-    const size_t link = entry.place.find("](") + 2;
-    const std::string path = entry.place.size() == 1 ? "ch" + entry.place + "/README.md"
-                                                     : entry.place.substr(link, entry.place.size() - link - 1);
-    if (!texts.contains(path)) texts[path] = as_read(orrery::contents(root / "apps/book" / path));
-    CHECK(report(missing_words(entry, texts[path])) == "");
-  }
-  const std::string text = as_read("> A **micro\n> batch**, `post-norm` and\nLeaves of weights");
-  const auto missing = [&](const std::string& word) { return report(missing_words({word, "", "", "2"}, text)); };
-  CHECK(missing("micro batch") == "");
-  CHECK(missing("attention weight") == "");
-  CHECK(missing("pre-norm, post-norm") == "\npre-norm");
-  CHECK(missing("weight (of a map)") == "");
-  CHECK(missing("leaf") == "\nleaf");
-}
 
 TEST_CASE("the glossary has its words sorted, in two languages, each with a sentence") {
   const std::vector<Entry> entries = entries_of(orrery::contents(root / "apps/book/glossary.md"));
@@ -126,4 +87,44 @@ TEST_CASE("the book's README links every chapter") {
       CHECK(text.find("](" + link + ")") != text.npos);
     }
   }
+}
+
+namespace {
+
+// Where a chapter's programs stand.
+std::string folder_of(int chapter) { return "apps/book/ch" + std::to_string(chapter); }
+
+Sources examples() {
+  Sources result;
+  std::copy_if(tree().begin(), tree().end(), std::back_inserter(result), [](const Source& source) {
+    return source.folder().starts_with("apps/book/ch") && !source.folder().ends_with("/exercises");
+  });
+  return result;
+}
+
+// What is missing in a chapter program's name, header or length.
+Words violations(const Source& example) {
+  Words found;
+  if (example.folder() != folder_of(example.chapter)) found.push_back(example.at(0) + "not the chapter of its folder");
+  constexpr size_t most_lines = 85;
+  if (example.lines.size() > most_lines) found.push_back(example.at(most_lines) + "too long for one look");
+  Words wanted{"// Question: ", "// Answer: "};
+  for (size_t i = 1; i < example.lines.size() && example.lines[i].starts_with("//") && !wanted.empty(); ++i)
+    if (example.lines[i].starts_with(wanted[0])) wanted.erase(wanted.begin());
+  if (!wanted.empty()) found.push_back(example.at(0) + "the header has no \"" + wanted[0] + "\", or not in its place");
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("chapters 0 to 9 have their programs, with question and answer") {
+  std::set<int> chapters;
+  Words found;
+  for (const Source& example : examples()) {
+    chapters.insert(example.chapter);
+    const Words here = violations(example);
+    found.insert(found.end(), here.begin(), here.end());
+  }
+  CHECK(report(found) == "");
+  for (int chapter = 0; chapter <= 9; ++chapter) CHECK(chapters.contains(chapter));
 }

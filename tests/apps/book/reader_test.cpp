@@ -97,7 +97,7 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
   CHECK(contains(tree.run("exercise").text, "  passed  4.2 "));
 }
 
-TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when it is repaired") {
+TEST_CASE("slow: a bug begins with a copy of the wrong program, fails, and passes when it is repaired") {
   const ReadersTree tree;
   CHECK(contains(tree.run("exercise").text, "          bug.6  an embedding\n"));
   const Result begun = tree.run("exercise bug.6");
@@ -115,12 +115,9 @@ TEST_CASE("a bug begins with a copy of the wrong program, fails, and passes when
   CHECK(tree.run("exercise bug.1").exit_code == 2);  // has no copy
 }
 
-TEST_CASE("the worked example of a bug is graded as the others are, and not counted") {
+TEST_CASE("slow: the worked example of a bug is graded as the others are, and not counted") {
   const ReadersTree tree;
   const std::string count = orrery::program::line(tree.run("exercise").text, -1);
-  const Result begun = tree.run("exercise bug.0");
-  CHECK(begun.exit_code == 1);
-  CHECK(begun.text.starts_with("apps/mine/bug_0.cpp is new. Read it, repair its mistake, and run this again.\n"));
   set_contents(tree.path("mine/bug_0.cpp"), contents(ORRERY_BUILD_FOLDER "/tests/exercises/bug_0.cpp"));
   const Result repaired = tree.run("exercise bug.0");
   CHECK(repaired.exit_code == 0);
@@ -131,7 +128,7 @@ TEST_CASE("the worked example of a bug is graded as the others are, and not coun
 TEST_CASE("an answer that fails after it has passed has not passed") {
   const ReadersTree tree;
   const std::string starter = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
-  for (const std::string& answer : std::vector<std::string>{starter, "int no(;\n", "int none;\n"}) {
+  for (const std::string& answer : std::vector<std::string>{starter, "int no(;\n"}) {
     CAPTURE(answer);
     set_contents(tree.path("mine/.passed"), "4.1\n4.2\n4x2\n");
     set_contents(tree.path(answer_name), answer);
@@ -140,23 +137,20 @@ TEST_CASE("an answer that fails after it has passed has not passed") {
   }
 }
 
-TEST_CASE("an answer that ends the program itself has not passed") {
+TEST_CASE("slow: an answer that ends the program itself has not passed") {
   const ReadersTree tree;
-  for (const std::string end : {"exit(0)", "quick_exit(0)", "exit(1)"}) {
-    CAPTURE(end);
-    std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
-    replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::" + end + ";\n    dx.add(0,");
-    set_contents(tree.path(answer_name), answer);
-    const Result result = tree.run("exercise 4.2");
-    CHECK(result.exit_code == 1);
-    CHECK(result.text ==
-          "passed  dx where only y_0 counts\norrery: your code ended the program, in the question after those above: "
-          "is there an exit in it?\n");
-    CHECK_FALSE(std::filesystem::exists(tree.path("mine/.passed")));
-  }
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::quick_exit(0);\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text ==
+        "passed  dx where only y_0 counts\norrery: your code ended the program, in the question after those above: "
+        "is there an exit in it?\n");
+  CHECK_FALSE(std::filesystem::exists(tree.path("mine/.passed")));
 }
 
-TEST_CASE("an answer that does not come to an end is stopped") {
+TEST_CASE("slow: an answer that does not come to an end is stopped") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
   replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cout << std::flush;\n    dx.add(0,");
@@ -169,32 +163,24 @@ TEST_CASE("an answer that does not come to an end is stopped") {
       "those above\n");
 }
 
-TEST_CASE("an answer that prints without end is cut off, on stdout and on stderr") {
-  const ReadersTree tree;
-  for (const std::string stream : {"cout", "cerr"}) {
-    CAPTURE(stream);
-    std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
-    replace(answer, "dx.add(0,",
-            "while (dy.size(0) == 3) std::" + stream + " << \"again and again\\n\";\n    dx.add(0,");
-    set_contents(tree.path(answer_name), answer);
-    const Result result = tree.run("exercise 4.2");
-    CHECK(result.exit_code == 1);
-    CHECK(result.text.size() < 1'000'200);
-    CHECK(result.text.ends_with("orrery: your code printed more than 1000000 bytes, and was stopped\n"));
-  }
-}
-
-TEST_CASE("an answer's children do not keep the grader") {
+TEST_CASE("slow: an answer that prints without end is cut off") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
-  const std::string child = "if (dy.size(0) == 3 && fork() == 0) {\n      sleep(1000);\n      _exit(0);\n    }\n    ";
-  replace(answer, "dx.add(0,", child + "dx.add(0,");
+  replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cerr << \"again and again\\n\";\n    dx.add(0,");
+  set_contents(tree.path(answer_name), answer);
+  const Result result = tree.run("exercise 4.2");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.size() < 1'000'200);
+  CHECK(result.text.ends_with("orrery: your code printed more than 1000000 bytes, and was stopped\n"));
+}
+
+TEST_CASE("slow: an answer's children do not keep the grader") {
+  const ReadersTree tree;
+  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  replace(answer, "dx.add(0,",
+          "if (dy.size(0) == 3 && fork() == 0) {\n      sleep(1000);\n      _exit(0);\n    }\n    dx.add(0,");
   set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
   CHECK(tree.run("exercise 4.2").text.ends_with("Exercise 4.2 is passed.\n"));
-  replace(answer, child, child + "while (dy.size(0) == 3) std::cout << std::flush;\n    ");
-  set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
-  CHECK(contains(tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5").text,
-                 "your code did not come to an end within 0.5 s"));
 }
 
 TEST_CASE("a build that waits for another one says so, and apps/mine is no reason to configure anew") {
@@ -210,30 +196,15 @@ TEST_CASE("a build that waits for another one says so, and apps/mine is no reaso
   CHECK_FALSE(contains(contents(ORRERY_BUILD_FOLDER "/CMakeFiles/VerifyGlobs.cmake"), "/apps/*\")"));
 }
 
-TEST_CASE("what an answer prints before it crashes is shown") {
-  const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
-  replace(answer, "dx.add(0,", "std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
-  set_contents(tree.path(answer_name), answer);
-  CHECK(tree.run("exercise 4.2").text.starts_with("so far\norrery: your code crashed"));
-}
-
 TEST_CASE("apps/run --help and apps/run exercise --help say what can be done") {
   const ReadersTree tree;
-  const Result all = tree.run("--help");
+  const Result all = tree.run("--help"), exercise = tree.run("exercise --help");
   CHECK(all.exit_code == 0);
-  for (const std::string use : {"apps/run [SUBCOMMAND ...] ", "apps/run exercise [N.M] ",
-                                "apps/run mine/FILE.cpp [...] ", "apps/run book/chN/FILE.cpp [...] "})
-    CHECK(contains(all.text, "\n  " + use));
-  CHECK(contains(all.text, "\n\n"));
+  CHECK(contains(all.text, "\n  apps/run mine/FILE.cpp [...] "));
   CHECK(contains(all.text, "gradcheck"));  // the sub-commands
-  CHECK_FALSE(contains(all.text, "#"));
-  const Result exercise = tree.run("exercise --help");
   CHECK(exercise.exit_code == 0);
-  CHECK(contains(exercise.text, "\n  apps/run exercise 4.2 "));
   CHECK(contains(exercise.text, "\n  apps/run exercise bug.7 "));
-  CHECK_FALSE(contains(exercise.text, "#"));
-  CHECK(tree.run("exercise -h").text == exercise.text);
+  for (const Result* help : {&all, &exercise}) CHECK_FALSE(contains(help->text, "#"));
 }
 
 TEST_CASE("an answer that does not compile is shown with the student's file and line, and nothing of the grader's") {
@@ -250,7 +221,7 @@ TEST_CASE("an answer that does not compile is shown with the student's file and 
     CHECK_FALSE(contains(result.text, other));
 }
 
-TEST_CASE("an answer that the grader cannot use is told to keep the starter's names") {
+TEST_CASE("slow: an answer that the grader cannot use is told to keep the starter's names") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/ch4/exercises/2_softmax.cpp"));
   replace(answer, "Variable my_softmax(", "Variable his_softmax(");
@@ -261,14 +232,15 @@ TEST_CASE("an answer that the grader cannot use is told to keep the starter's na
   CHECK(contains(result.text, "keep the names and the parameters that the starter has\n"));
 }
 
-TEST_CASE("an answer that crashes shows the answers before, and says so in one line") {
+TEST_CASE("slow: an answer that crashes shows the answers before and what it printed, and says so in one line") {
   const ReadersTree tree;
   std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
-  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::abort();\n    dx.add(0,");
+  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
   set_contents(tree.path(answer_name), answer);
   const Result result = tree.run("exercise 4.2");
   CHECK(result.exit_code == 1);
-  CHECK(result.text.starts_with("passed  dx where only y_0 counts\n"));
+  CHECK(contains(result.text, "passed  dx where only y_0 counts\n"));
+  CHECK(contains(result.text, "so far\n"));
   CHECK(contains(result.text, "\norrery: your code crashed (exit code 134)"));
 }
 

@@ -5,7 +5,6 @@
 #include <set>
 
 #include "tests/apps/chromium.h"
-#include "tests/apps/install/tools.h"
 #include "tests/style_source.h"
 
 using namespace orrery;

@@ -127,21 +127,6 @@ inline std::vector<std::pair<std::string, size_t>> numbers_of(const Words& prose
   return numbers;
 }
 
-inline Words length_problems(const Chapter& chapter) {
-  constexpr size_t most_columns = 110, most_columns_of_code = 120;
-  const size_t most_lines = chapter.chinese() ? 360 : 300;  // Chinese letters take two columns; it has exercises' tasks
-  Words found;
-  if (chapter.lines.size() > most_lines)
-    found.push_back(chapter.at(most_lines) + "the text has " + std::to_string(chapter.lines.size()) + " lines");
-  for (size_t i = 0; i < chapter.lines.size(); ++i) {
-    const bool code = chapter.text.prose[i].empty();
-    const size_t columns = columns_of(chapter.lines[i]);
-    if (columns > (code ? most_columns_of_code : most_columns))
-      found.push_back(chapter.at(i + 1) + std::to_string(columns) + " columns");
-  }
-  return found;
-}
-
 /// "..." stands for lines left out; in C++ it is a comment.
 inline bool stands_for_others(const std::string& line) {
   const size_t begin = line.find_first_not_of(' ');
@@ -295,27 +280,6 @@ inline Words command_problems(const Chapter& chapter, bool (*exists)(const std::
   return found;
 }
 
-/// A chapter opens with the commands it needs, and shows code, what it prints, and exercises.
-inline Words structure_problems(const Chapter& chapter) {
-  const std::vector<Block>& blocks = chapter.text.blocks;
-  const std::string number = std::to_string(chapter.number);
-  const auto has = [](const Words& commands, const std::string& start) {
-    return std::any_of(commands.begin(), commands.end(), [&](const std::string& c) { return c.starts_with(start); });
-  };
-  const auto blocks_of = [&](const std::string& language) {
-    return std::count_if(blocks.begin(), blocks.end(), [&](const Block& b) { return b.language == language; });
-  };
-  Words found;
-  const Words commands = blocks.empty() || blocks[0].language != "sh" ? Words{} : commands_of(blocks[0]);
-  if (commands.size() < 3 || !has(commands, "apps/run book/ch" + number + "/") ||
-      !has(commands, "apps/run exercise " + number + "."))
-    found.push_back(chapter.at(1) + "the first block is not the three commands of the chapter, in a block for sh");
-  if (blocks_of("cpp") == 0) found.push_back(chapter.at(1) + "the text shows no code");
-  if (blocks_of("text") == 0) found.push_back(chapter.at(1) + "the text shows nothing that a program prints");
-  if (chapter.exercises.size() < 3) found.push_back(chapter.at(1) + "the chapter has fewer than three exercises");
-  return found;
-}
-
 /// Letters in lower case, without marks of Markdown.
 inline std::string spoken(const std::string& line) {
   std::string text;
@@ -346,23 +310,6 @@ inline Words exercise_problems(const Chapter& chapter) {
   }
   for (const auto& [number, line] : listed)
     if (!chapter.exercises.contains(number)) found.push_back(chapter.at(begin + 1) + "there is no exercise " + number);
-  return found;
-}
-
-/// Exercises go from a warm-up to a hard one, and each says its level: warm-up, easy, medium or hard.
-inline Words level_problems(const Chapter& chapter) {
-  static const std::regex level("\\((warm-up|easy|medium|hard)[,)]");
-  Words found, levels;
-  const auto [begin, end] = exercise_section(chapter.text.prose);
-  for (size_t i = begin; i < end; ++i) {
-    const std::string number = exercise_listed(chapter.text.prose[i]);
-    if (number.empty()) continue;
-    const Words said = matches_in(chapter.text.prose[i], level);
-    if (said.size() != 1) found.push_back(chapter.at(i + 1) + "exercise " + number + " has no level");
-    levels.insert(levels.end(), said.begin(), said.end());
-  }
-  if (levels.empty() || levels.front() != "warm-up" || levels.back() != "hard")
-    found.push_back(chapter.at(begin + 1) + "exercises do not go from a warm-up to a hard one");
   return found;
 }
 

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "tests/apps/install/tools.h"
+#include "tests/apps/run_program.h"
 
 using namespace orrery;
 using program::contains;

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "apps/program/options.h"
-#include "tests/apps/install/tools.h"
+#include "tests/apps/run_program.h"
 #include "tests/apps/show/report/written_log.h"
 #include "tests/text.h"
 
@@ -132,19 +132,16 @@ std::string expected_bits() {
 
 }  // namespace
 
-TEST_CASE("promise 29: a project that finds the installed copy with find_package gets the same bits") {
-  const TemporaryFolder folder;
-  CHECK(built_with_cmake(folder.path() / "a build", "-D CMAKE_PREFIX_PATH=" + shell_quoted(prefix())) ==
-        expected_bits());
-}
-
 // Options of the compiler decide whether a multiplication and an addition are rounded once, and whether a loop becomes
 // vector code.
-TEST_CASE("promise 29: an elementwise operation of one's own gets the library's bits, unless the options are refused") {
+TEST_CASE(
+    "promise 29: a project that finds the installed copy with find_package gets the same bits, in an elementwise "
+    "operation "
+    "of its own too, unless the options are refused") {
   const TemporaryFolder folder;
   const std::string found = "-D CMAKE_BUILD_TYPE=Release -D CMAKE_CXX_FLAGS_RELEASE=" + cached("ORRERY_LEVEL") +
                             " -D CMAKE_PREFIX_PATH=" + shell_quoted(prefix());
-  built_with_cmake(folder.path() / "a build", found);
+  CHECK(built_with_cmake(folder.path() / "a build", found) == expected_bits());
   const bool native = cached("ORRERY_NATIVE") == "ON";
   const std::string compared = output_of(shell_quoted(folder / "a build/build/outside") + " own");
   MESSAGE(compared);
@@ -170,7 +167,7 @@ TEST_CASE("promise 29: an elementwise operation of one's own gets the library's 
 
 TEST_CASE("promise 29: a version that is not there is not found") {
   const TemporaryFolder folder;
-  for (const std::string version : {"0.0", "0.1", "0.2"}) {
+  for (const std::string version : {"0.1", "0.2"}) {
     set_contents(folder / "CMakeLists.txt",
                  "cmake_minimum_required(VERSION 3.22)\nproject(mine LANGUAGES CXX)\nfind_package(orrery " + version +
                      ")\nmessage(\"found: ${orrery_FOUND}\")\n");
@@ -188,9 +185,6 @@ TEST_CASE("promise 29: a program compiled with the flags of pkg-config gets the 
   const std::string program = shell_quoted(folder / "outside"),
                     found = "PKG_CONFIG_PATH=" + shell_quoted(library_folder() / "pkgconfig") + " pkg-config ";
   CHECK(output_of(found + "--modversion orrery") == "0.1\n");
-  output_of("eval \"" + shell_quoted(cached("CMAKE_CXX_COMPILER")) + " -std=c++20 -o " + program +
-            " '" ORRERY_SOURCE_DIR "/tests/outside/main.cpp' $(" + found + "--cflags --libs orrery)\"");
-  CHECK(output_of(program) == expected_bits());
   output_of("eval \"" + shell_quoted(cached("CMAKE_CXX_COMPILER")) + " -std=c++20 -o " + program +
             " '" ORRERY_SOURCE_DIR "/tests/outside/trains.cpp' $(" + found + "--cflags --libs orrery)\"");
   CHECK(output_of(program) == expected_training());
@@ -282,7 +276,8 @@ TEST_CASE("promise 29: the manual page and the shells' completions are installed
   CHECK(contents(share / "doc/orrery/copyright") == contents(root / "LICENSE"));
 }
 
-TEST_CASE("promise 29: cpack makes a package for Debian that names what it needs, and has what an installation has") {
+TEST_CASE(
+    "slow: promise 29: cpack makes a package for Debian that names what it needs, and has what an installation has") {
   if (!tools::are_there({"dpkg-deb", "dpkg-shlibdeps", "file"})) return;
   const TemporaryFolder folder;
   const fs::path package = made_package(folder), unpacked = folder.path() / "unpacked";

@@ -1,12 +1,20 @@
-// Chapter 9. The traced pass: its steps are those of the paper's model, and every CPU shows the same digits.
+// Chapter 9. The traced pass: its steps are those of the paper's model, recorded with what they read and compute and
+// explained, and every CPU shows the same digits.
 #include "apps/show/trace/model_pass.h"
 
 #include <doctest/doctest.h>
-
+#include <algorithm>
 #include <cmath>
 #include <regex>
 #include <set>
 
+#include "apps/program/shipped_files.h"
+#include "apps/show/trace/explanations.h"
+#include "apps/show/trace/recorder.h"
+#include "apps/show/trace/sources.h"
+#include "autograd/ops.h"
+#include "core/tensor_ops.h"
+#include "tests/core/support.h"
 #include "tests/style_source.h"
 
 using namespace orrery;
@@ -96,20 +104,6 @@ TEST_CASE("the boxes are those of Figure 1, in the order of the forward pass") {
   CHECK(ids == std::vector<std::string>{"src_embed", e + "self_attn", e + "norm1", e + "feed_forward", e + "norm2",
                                         "tgt_embed", d + "self_attn", d + "norm1", d + "multihead_attn", d + "norm2",
                                         d + "feed_forward", d + "norm3", "generator", "loss"});
-}
-
-TEST_CASE("the line of a box holds the layer that it names") {
-  for (const TracedBox& box : the_pass().boxes) {
-    CAPTURE(box.id);
-    const std::string line =
-        style::split_lines(contents(style::root / box.source.path)).at(static_cast<size_t>(box.source.line) - 1);
-    std::string part = box.id.substr(box.id.rfind('.') + 1);
-    if (part == "self_attn") part = "MultiHeadAttention::self_attention(";
-    if (part == "multihead_attn") part = "MultiHeadAttention::cross_attention(";
-    if (part == "feed_forward") part = "operator()(const Variable& x, Pass& pass)";
-    if (part == "loss") part = "cross_entropy(";
-    CHECK(line.find(part) != line.npos);
-  }
 }
 
 TEST_CASE("the line of a step holds its function, in the struct of the operation or of the product that it shares") {
@@ -218,4 +212,146 @@ TEST_CASE("shown values are rounded to four decimals, without a negative zero") 
   CHECK(shown(1.23456) == 1.2346);
   CHECK(shown(-1.23456) == -1.2346);
   CHECK_FALSE(std::signbit(shown(-1e-18)));
+}
+
+namespace {
+
+Tensor row(const std::vector<double>& numbers) {
+  return Tensor::of<double>({static_cast<i64>(numbers.size())}, numbers);
+}
+
+// a b + a, with a used twice.
+std::vector<TracedStep> recorded_steps() {
+  const Variable a = parameter(row({1, 2}), "first.a"), b = parameter(row({3, 4}), "second.part.b");
+  StepRecorder recorder;
+  const ObserverScope scope(recorder);
+  const Variable product = a * b;
+  backward(sum(product * product + a));
+  return recorder.steps();
+}
+
+}  // namespace
+
+TEST_CASE("each operation is one step forward and one step back, newest first") {
+  const std::vector<TracedStep> steps = recorded_steps();
+  REQUIRE(steps.size() == 8);
+  std::vector<std::string> names;
+  std::vector<i64> forward;
+  for (const TracedStep& step : steps) {
+    names.push_back(step.operation);
+    forward.push_back(step.forward);
+    CHECK(step.is_backward() == (step.number > 4));
+  }
+  CHECK(names == std::vector<std::string>{"mul", "mul", "add", "sum", "sum", "add", "mul", "mul"});
+  CHECK(forward == std::vector<i64>{1, 2, 3, 4, 4, 3, 2, 1});
+  for (size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].number == static_cast<i64>(i) + 1);
+}
+
+TEST_CASE("inputs say where they come from, and a step belongs to the module of its parameter or of its first input") {
+  const std::vector<TracedStep> steps = recorded_steps();
+  REQUIRE(steps[0].inputs.size() == 2);
+  CHECK(steps[0].inputs[0].parameter == "first.a");
+  CHECK(steps[0].inputs[1].parameter == "second.part.b");
+  CHECK(steps[0].module == "first");
+  CHECK(steps[1].inputs[0].steps == std::vector<i64>{1});
+  CHECK(steps[1].module == "first");
+  CHECK(steps[3].module == "first");
+  CHECK(steps[7].module == "first");
+  CHECK(steps[0].outputs.at(0).value.at(1) == 8);
+}
+
+TEST_CASE("a gradient names the steps whose sum it is, and each part that is passed on is recorded by itself") {
+  const std::vector<TracedStep> steps = recorded_steps();
+  CHECK(steps[4].inputs.at(0).steps.empty());                    // the loss
+  CHECK(steps[6].inputs.at(0).steps == std::vector<i64>{6});     // y^2
+  CHECK(steps[7].inputs.at(0).steps == std::vector<i64>{7, 7});  // y is both factors of y^2
+  CHECK(steps[7].inputs.at(0).value.at(0) == 6);
+  CHECK(steps[5].outputs.at(0).steps == std::vector<i64>{2});
+  CHECK(steps[5].outputs.at(1).parameter == "first.a");
+  CHECK(steps[7].outputs.at(0).parameter == "first.a");
+  CHECK(steps[7].outputs.at(0).value.at(0) == 18);  // 2 a b b
+  CHECK(steps[7].outputs.at(1).value.at(0) == 6);   // 2 a b a
+}
+
+namespace {
+
+TracedStep step_of(const std::string& module, const std::string& operation, size_t inputs) {
+  TracedStep step;
+  step.number = step.forward = 1;
+  step.module = module;
+  step.operation = operation;
+  step.inputs.resize(inputs);
+  step.outputs.resize(1);
+  for (size_t i = 0; i < inputs; ++i) step.inputs[i].index = i;
+  return step;
+}
+
+}  // namespace
+
+TEST_CASE("a step gets its box, its equation and the names of its values, the derivative their gradients") {
+  std::vector<TracedStep> steps{step_of("encoder.layers.3.linear1", "linear_relu", 3)};
+  TracedStep back = steps[0];
+  back.number = 2;
+  std::swap(back.inputs, back.outputs);
+  steps.push_back(back);
+  explain(steps);
+  CHECK(steps[0].box == "encoder.layers.3.feed_forward");
+  CHECK(steps[0].equation == "a = max(0, x W^T + b), W = W_1");
+  CHECK(steps[0].inputs[1].name == "W");
+  CHECK(steps[0].outputs[0].name == "a");
+  CHECK(steps[1].equation == "dz = da if a > 0, else 0; dx = dz W, dW = dz^T x, db = sum of dz");
+  CHECK(steps[1].inputs[0].name == "da");
+  CHECK(steps[1].outputs[2].name == "db");
+}
+
+TEST_CASE("the same operation means another thing when it comes again") {
+  std::vector<TracedStep> steps{step_of("decoder.layers.0.multihead_attn", "linear", 3),
+                                step_of("decoder.layers.0.multihead_attn", "linear", 3),
+                                step_of("decoder.layers.0.multihead_attn.out_proj", "linear", 3)};
+  for (size_t i = 0; i < steps.size(); ++i) steps[i].number = steps[i].forward = static_cast<i64>(i) + 1;
+  explain(steps);
+  CHECK(steps[0].outputs[0].name == "Q");
+  CHECK(steps[1].outputs[0].name == "KV");
+  CHECK(steps[1].inputs[0].name == "memory");
+  CHECK(steps[2].outputs[0].name == "y");
+  CHECK(steps[2].box == steps[0].box);
+}
+
+TEST_CASE("boxes have the titles of their layers") {
+  CHECK(traced_box("decoder.layers.1.norm3").title == "Decoder layer 1: add & norm after feed forward");
+  CHECK(traced_box("src_embed").title == "Input embedding and positional encoding");
+  CHECK(small::error_of([] { traced_box("nonsense"); }) == "trace: no box of Figure 1 is called nonsense");
+}
+
+TEST_CASE("a step that the paper's model does not have is an error") {
+  std::vector<TracedStep> steps{step_of("encoder.layers.0.norm1", "tanh", 1)};
+  CHECK(small::error_of([&] { explain(steps); }) == "trace: no explanation of tanh number 1 in encoder.layers.0.norm1");
+}
+
+TEST_CASE("a line is found after another one, and its code ends where the statement or the body ends") {
+  const SourceLine line = find_source_line("nn/models/stack.h", "with_attention(", "return with_residual(");
+  CHECK(line.path == "nn/models/stack.h");
+  const std::vector<std::string> file = style::split_lines(contents(style::root / line.path));
+  CHECK(file.at(static_cast<size_t>(line.line) - 1).find("with_residual(attended, norm2") != std::string::npos);
+  CHECK(line.code.size() == 2);
+  CHECK(line.code.front().starts_with("return with_residual("));
+  CHECK(line.code.back().ends_with(";"));
+  CHECK(line.str() == "nn/models/stack.h:" + std::to_string(line.line));
+}
+
+TEST_CASE("a function that only calls a part's is shown as that part's") {
+  const SourceLine back = operation_source("linear", "backward"), own = operation_source("linear_relu", "backward");
+  CHECK(back.path == "autograd/ops/fused/linear/linear.cpp");
+  CHECK(std::count_if(back.code.begin(), back.code.end(),
+                      [](const std::string& line) { return line.find("matmul_into(") != line.npos; }) == 2);
+  CHECK(operation_source("linear", "forward").line < back.line);
+  CHECK(back.line < own.line);
+}
+
+TEST_CASE("what is not there is an error") {
+  CHECK(small::error_of([] { operation_source("nonsense", "forward"); }) ==
+        "trace: no file of autograd/ops defines nonsense");
+  CHECK(small::error_of([] { find_source_line("nn/pass.h", "", "nonsense"); }) ==
+        "trace: nn/pass.h has no line with 'nonsense'");
+  CHECK(small::error_of([] { shipped_text("nn/nonsense.h"); }).starts_with("read "));
 }
