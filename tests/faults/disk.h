@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "core/random.h"
-#include "tests/faults/calls.h"
-#include "tests/faults/folder_state.h"
+#include "tests/faults/trained_programs.h"
 
 namespace orrery::faults {
 

@@ -10,7 +10,7 @@
 //                         program dies
 //   ORRERY_CLOCK_AHEAD    a file with a number of seconds: the machine's clock (CLOCK_BOOTTIME) is ahead by so many
 // A line of the record, with tabs between its parts: CALL, then "done" or the number of the error, then what the call
-// was about (`describe` below). tests/faults/calls.h reads it.
+// was about (`describe` below). tests/faults/trained_programs.h reads it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/files/safetensors.h"
+#include "tests/apps/run_program.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
@@ -14,10 +15,12 @@ using namespace orrery;
 
 TEST_CASE("models and unfinished trainings with which fuzzing begins are read to their end") {
   const std::set<std::string> refused{"every_dtype", "pytorch_linear", "pytorch_softmax", "pytorch_state_dict_run"};
-  const TemporaryFolder folder;
+  const TemporaryFolder folder, seeds;
+  REQUIRE(program::shell("tar -C '" + seeds.path().string() + "' -xzf '" ORRERY_SOURCE_DIR "/tests/fuzz/seeds.tar.gz'")
+              .exit_code == 0);
   const std::string model = folder / "model";
   int read = 0;
-  for (const auto& seed : std::filesystem::directory_iterator(ORRERY_SOURCE_DIR "/tests/fuzz/seeds/checkpoint")) {
+  for (const auto& seed : std::filesystem::directory_iterator(seeds / "seeds/checkpoint")) {
     const std::string name = seed.path().filename().string();
     CAPTURE(name);
     for (const std::string& copy : {model, model + ".resume"})

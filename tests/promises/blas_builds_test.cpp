@@ -1,7 +1,7 @@
 // Chapter 8. Tests with Debian's other builds of OpenBLAS, which tests/promises/fetch_blas_builds downloads.
 #include <filesystem>
 
-#include "tests/apps/install/tools.h"
+#include "tests/apps/run_program.h"
 
 using namespace orrery;
 using program::contains;

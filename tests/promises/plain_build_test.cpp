@@ -1,7 +1,6 @@
 // Chapter 8. Tests that a program compiled with plain flags gets the library's bits.
 #include <doctest/doctest.h>
 
-#include "tests/apps/install/tools.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 
