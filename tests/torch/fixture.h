@@ -1,6 +1,6 @@
 // Chapter 5. Comparing with PyTorch: reads the cases that tests/fixtures/make_fixtures.py wrote, and runs ours on them.
 //
-// A file holds tensors named CASE/ROLE.NAME: input, parameter, cotangent (dL/dy), output, gradient. Inputs are f32
+// It holds tensors named FIXTURE/CASE/ROLE.NAME: input, parameter, cotangent (dL/dy), output, gradient. Inputs are f32
 // numbers, so that f64 and f32 start from the same; outputs and gradients are PyTorch's, in f64.
 #pragma once
 
@@ -16,10 +16,6 @@
 
 namespace orrery::torch_parity {
 
-inline TensorFile read_fixture(const std::string& name) {
-  return read_safetensors(std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/" + name + ".safetensors");
-}
-
 /// The tensors whose names start with `prefix`, without it.
 inline TensorMap without_prefix(const TensorMap& tensors, const std::string& prefix) {
   TensorMap result;
@@ -29,13 +25,20 @@ inline TensorMap without_prefix(const TensorMap& tensors, const std::string& pre
   return result;
 }
 
-/// One case of a file: tensors by role and name.
+/// The tensors of all cases of a fixture, by CASE/ROLE.NAME.
+inline TensorMap read_fixture(const std::string& name) {
+  static const TensorFile all =
+      read_safetensors(std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/pytorch.safetensors");
+  return without_prefix(all.tensors, name + "/");
+}
+
+/// One case of a fixture: tensors by role and name.
 struct Case {
   TensorMap tensors;
 
-  Case(const std::string& file, const std::string& name)
-      : tensors(without_prefix(read_fixture(file).tensors, name + "/")) {
-    REQUIRE_MESSAGE(!tensors.empty(), file, " has no case ", name);
+  Case(const std::string& fixture, const std::string& name)
+      : tensors(without_prefix(read_fixture(fixture), name + "/")) {
+    REQUIRE_MESSAGE(!tensors.empty(), fixture, " has no case ", name);
   }
   const Tensor& at(const std::string& name) const {
     const auto found = tensors.find(name);

@@ -45,7 +45,7 @@ TEST_CASE("promise 9: no cotangent and no gradient in the fixtures is zero") {
        {"linear", "layer_norm", "rms_norm", "embedding", "activation", "softmax", "cross_entropy", "attention",
         "encoder_layer", "decoder_layer", "transformer", "sequences", "gpt2_run", "state_dict_run"}) {
     i64 gradients = 0;
-    for (const auto& entry : read_fixture(file).tensors) {
+    for (const auto& entry : read_fixture(file)) {
       const std::string& name = entry.first;
       INFO(file, ": ", name);
       const bool gradient = name.find("/gradient.") != std::string::npos;
