@@ -62,17 +62,6 @@ Words all_readmes() {
   return readmes;
 }
 
-// Every text in the folders that are ours, but for the reader's own.
-Words all_texts() {
-  Words texts{"README.md", "README.zh.md"};
-  for (const std::string folder : {"core", "autograd", "nn", "optim", "apps", "tests"})
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-      const std::string path = entry.path().lexically_relative(root).generic_string();
-      if (path.ends_with(".md") && !is_readers_own(path)) texts.push_back(path);
-    }
-  return texts;
-}
-
 // The promises by their numbers: the lines between one heading, "## 5. Title", and the next.
 std::map<std::string, std::string> promises() {
   static const std::regex heading("^## ([0-9]+)\\. ");
@@ -86,25 +75,6 @@ std::map<std::string, std::string> promises() {
 }
 
 }  // namespace
-
-TEST_CASE("a newcomer finishes the README: at most 130 lines of at most 110 columns") {
-  const Words lines = lines_of("README.md");
-  CHECK(lines.size() <= 130);
-  for (const std::string& line : lines) CHECK_MESSAGE(line.size() <= 110, line);
-}
-
-TEST_CASE("prose in Markdown has at most 110 columns") {
-  const Words texts = all_texts();
-  CHECK(texts.size() > 40);
-  for (const std::string& text : texts) {
-    bool code = false;
-    for (const std::string& line : lines_of(text)) {
-      if (line.starts_with("```")) code = !code;
-      const bool free = code || line.starts_with("|") || line.starts_with("![");  // tables and pictures take one line
-      CHECK_MESSAGE((free || columns_of(line) <= 110), text, ": ", line);
-    }
-  }
-}
 
 TEST_CASE("code in the README is taken from the files it links, line by line; so it is in Chinese") {
   for (const std::string readme : {"README.md", "README.zh.md"}) {
@@ -166,17 +136,6 @@ TEST_CASE("every path that a README names exists") {
   }
 }
 
-TEST_CASE("every room has a README of at most 40 lines") {
-  constexpr size_t most_lines = 40;
-  CHECK(rooms().size() > 30);
-  for (const std::string& folder : rooms()) {
-    const Words lines = lines_of(folder + "/README.md");
-    CAPTURE(folder);
-    CHECK(!lines.empty());
-    CHECK((lines.size() <= most_lines || is_manual(folder) || folder == "apps"));
-  }
-}
-
 TEST_CASE("nn/nn.h includes every layer") {
   const Words lines = lines_of("nn/nn.h");
   const std::set<std::string> included(lines.begin(), lines.end());
@@ -201,21 +160,6 @@ TEST_CASE("every command that a README shows is a sub-command") {
       CHECK(help.text != overview);
     }
   }
-}
-
-TEST_CASE("code, paths and commands are found as they are written") {
-  const Words text = split_lines(
-      "See [a](apps/a.cpp):\n\n```cpp\nint nn/no;\n```\nRead core/shape.h. Then `optim.h`, `ops/`.\n"
-      "orrery is small; `orrery toy --seed 2`\n```\napps/run gradcheck\n```\n");
-  const std::vector<Block> blocks = parse_text(text).blocks;
-  REQUIRE(blocks.size() == 2);
-  CHECK(blocks[0].linked == "apps/a.cpp");
-  CHECK(blocks[0].lines == Words{"int nn/no;"});
-  CHECK(blocks[1].command == "");
-  CHECK(missing_line({"b", "d"}, {"a", "b", "c", "d"}) == "");
-  CHECK(missing_line({"d", "b"}, {"a", "b", "c", "d"}) == "b");
-  CHECK(paths_in(text) == std::set<std::string>{"apps/a.cpp", "apps/run", "core/shape.h", "ops/", "optim.h"});
-  CHECK(commands_in(text) == std::set<std::string>{"gradcheck", "toy"});
 }
 
 TEST_CASE("every test of a promise is named by that promise") {

@@ -136,42 +136,7 @@ TEST_CASE("the spine keeps to its budget of files and lines") {
   CHECK(report(spine_violations(tree(), spine())) == "");
 }
 
-TEST_CASE("a spine that is too long, too late, out of order or not there is found") {
-  const Spine listed =
-      spine_in("| 2 | `autograd/engine.cpp`, `autograd/ops/matmul.cpp` |\n| text | `nn/a.h` |\n| 1 | `nn/b.h` |\n");
-  CHECK(listed.files == Words{"autograd/engine.cpp", "autograd/ops/matmul.cpp", "nn/b.h"});
-  CHECK(listed.chapters == std::vector<int>{2, 2, 1});
-  const std::string found = report(spine_violations({make_source("autograd/engine.cpp", std::string(1501, '\n')),
-                                                     make_source("autograd/ops/matmul.cpp", std::string(6000, '\n'))},
-                                                    listed));
-  for (const std::string problem :
-       {"the spine lists nn/b.h, which is not a source file", "the spine has 3 files", "the spine has 7501 lines",
-        "the chapters are out of order", "autograd/engine.cpp ends at line 1501 of the spine, later than 1500",
-        "the spine does not hold nn/attention/attention.h"}) {
-    CAPTURE(problem);
-    CHECK(found.find(problem) != found.npos);
-  }
-}
-
-TEST_CASE("no folder has more than 20 sources") {
-  CHECK(report(crowded_folders(tree())) == "");
-  Sources many;
-  for (char name = 'a'; name < 'a' + 21; ++name) {
-    many.push_back(make_source("nn/" + std::string(1, name) + ".h", ""));
-    many.push_back(make_source("nn/" + std::string(1, name) + ".cpp", ""));
-  }
-  CHECK(report(crowded_folders(many)) == "\nnn has 21 sources");
-  many.pop_back();
-  many.pop_back();
-  CHECK(report(crowded_folders(many)) == "");
-  Sources solutions, programs;
-  for (char name = 'a'; name < 'a' + 21; ++name) {
-    solutions.push_back(make_source("apps/book/solutions/4." + std::string(1, name) + ".cpp", ""));
-    programs.push_back(make_source("apps/book/ch4/" + std::string(1, name) + ".cpp", ""));
-  }
-  CHECK(report(crowded_folders(solutions)) == "");
-  CHECK(report(crowded_folders(programs)) == "\napps/book/ch4 has 21 sources");
-}
+TEST_CASE("no folder has more than 20 sources") { CHECK(report(crowded_folders(tree())) == ""); }
 
 // Budgets go down. Raise one only with a reason in the commit.
 TEST_CASE("the house keeps to its weight") {
@@ -185,8 +150,8 @@ TEST_CASE("the house keeps to its weight") {
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 105'620);
-  CHECK(files <= 1'399);
+  CHECK(lines <= 101'900);
+  CHECK(files <= 1'230);
   CHECK(name_gpt <= 30);
 }
 

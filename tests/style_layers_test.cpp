@@ -154,43 +154,8 @@ Words product_violations(const Sources& sources) {
 
 TEST_CASE("layers look down and chapters back") { CHECK(report(include_violations(tree())) == ""); }
 
-TEST_CASE("includes that look up or ahead are found") {
-  const auto report_for = [](const std::string& path, const std::string& text) {
-    return report_of(include_violations, path, text);
-  };
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"core/shape.h\"\n#include \"core/machine/parallel.h\"\n") ==
-        "");
-  CHECK(report_for("core/a.h", "// Chapter 9. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\ncore/a.h:2: core must not include nn/layers/linear.h");
-  CHECK(report_for("optim/a.h", "// Chapter 5. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\noptim/a.h:2: optim must not include nn/layers/linear.h");
-  CHECK(report_for("nn/a.h", "// Chapter 3. A.\n#include \"nn/layers/linear.h\"\n") ==
-        "\nnn/a.h:2: chapter 3 includes nn/layers/linear.h of chapter 5");
-  CHECK(report_for("apps/a.h", "// Chapter 0. A.\n#include \"nn/layers/linear.h\"\n") == "");
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n#include \"linear.h\"\n") ==
-        "\nnn/a.h:2: includes linear.h, which is not a file from the root of the repository");
-}
-
 TEST_CASE("rooms stand on one another without circles, and nothing includes the checker") {
   CHECK(report(room_violations(tree())) == "");
-  const auto report_for = [](const std::string& path, const std::string& text) {
-    return report(room_violations({make_source(path, text), make_source("nn/check/proof.h", ""),
-                                   make_source("nn/models/gpt.h", ""), make_source("core/tensor.h", ""),
-                                   make_source("core/error.h", ""), make_source("autograd/ops.h", "")}));
-  };
-  CHECK(report_for("autograd/a.h", "#include \"autograd/ops.h\"\n") ==
-        "\nautograd/a.h:1: autograd must not include autograd/ops.h");
-  CHECK(report_for("nn/files/a.h", "#include \"nn/models/gpt.h\"\n#include \"core/tensor.h\"\n") == "");
-  CHECK(report_for("nn/nn.h", "#include \"nn/models/gpt.h\"\n") == "");
-  CHECK(report_for("nn/nn.h", "#include \"nn/check/proof.h\"\n") ==
-        "\nnn/nn.h:1: nn must not include nn/check/proof.h");
-  CHECK(report_for("nn/layers/a.h", "#include \"nn/models/gpt.h\"\n") ==
-        "\nnn/layers/a.h:1: nn/layers must not include nn/models/gpt.h");
-  CHECK(report_for("core/machine/a.h", "#include \"core/error.h\"\n#include \"core/tensor.h\"\n") ==
-        "\ncore/machine/a.h:2: core/machine must not include core/tensor.h");
-  CHECK(report_for("optim/a.h", "#include \"nn/check/proof.h\"\n") ==
-        "\noptim/a.h:1: optim must not include nn/check/proof.h");
-  CHECK(report_for("nn/other/a.h", "#include \"nn/models/gpt.h\"\n") == "\nnn/other/a.h:1: nn/other is no room");
 }
 
 TEST_CASE("there is one clock") {

@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "core/machine/cpu_features.h"
-#include "tests/apps/install/tools.h"
 #include "tests/apps/run_program.h"
 
 using namespace orrery;
