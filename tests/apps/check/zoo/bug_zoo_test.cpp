@@ -53,7 +53,7 @@ TEST_CASE(
 }
 
 // The right rows of the same names and inputs are proven with all others.
-TEST_CASE("slow: the proof finds every wrong derivative") {
+TEST_CASE("the proof finds every wrong derivative") {
   for (const Bug& b : nn::bug_zoo()) {
     CAPTURE(b.name);
     if (b.check) continue;
