@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "autograd/apply.h"
 #include "autograd/check/gradcheck.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
