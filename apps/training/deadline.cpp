@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iomanip>
 #include <sstream>
 
 namespace orrery {
@@ -46,7 +47,10 @@ void TimeBudget::follow(const KnownTraining& known, TrainingRecipe& recipe) {
     known.batch = std::clamp<i64>(std::llround(best), known.least_batch, known.good_batch);
   }
   recipe.rate *= std::sqrt(static_cast<double>(known.batch) / best);
-  if (std::isfinite(worth)) most_steps = std::max<i64>(1, std::llround(worth / static_cast<double>(known.batch)));
+  if (known.epochs > 1) items_ = known.items;
+  batch_ = static_cast<double>(known.batch);
+  if (std::isfinite(worth))
+    most_steps = std::max(always_worth, static_cast<i64>(std::llround(worth / static_cast<double>(known.batch))));
   std::ostringstream text;
   text << "batches of " << known.batch << ", rate " << recipe.rate;
   chosen = text.str();
@@ -62,6 +66,12 @@ void TimeBudget::plan(TrainingRecipe& recipe, const Times& times, i64 evaluation
   if (most_steps > 0) recipe.steps = std::min(recipe.steps, most_steps);
   recipe.warmup = std::min(warmup_, recipe.steps / 10);
   if (evaluations > 0) recipe.evaluate_every = std::max<i64>(1, recipe.steps / evaluations);
+  std::ostringstream text;
+  text << (chosen.empty() ? "" : chosen + ", ") << recipe.steps << " steps";
+  const double epochs = static_cast<double>(recipe.steps) * batch_ / items_;
+  if (std::isfinite(items_))
+    text << ", " << std::fixed << std::setprecision(epochs < 10 ? 1 : 0) << epochs << " epochs";
+  chosen = text.str();
 }
 
 // Seconds for which the machine slept during the step that ends now: all but the usual time, if it took far longer than

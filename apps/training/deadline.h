@@ -64,6 +64,7 @@ class TimeBudget {
   double slept = 0;       ///< for which the machine slept meanwhile; they are not taken from the training
   i64 most_steps = 0;     ///< more are not worth it, even if there is time; 0: all are
   static constexpr double for_evaluations = 0.05;  ///< of the time, at most
+  static constexpr i64 always_worth = 1000;        ///< steps, however few items there are
 
  private:
   std::string program_;
@@ -72,6 +73,7 @@ class TimeBudget {
   Clock clock_;
   double begin_;
   i64 warmup_ = 50;
+  double items_ = KnownTraining::endless, batch_ = 0;
 };
 
 /// Ends a training in time, also on a machine that sleeps meanwhile: what it sleeps counts as time, and not as speed.

@@ -23,9 +23,6 @@
 
 namespace orrery {
 
-/// Two of the groups, for options of a program's own.
-inline constexpr const char *training_group = "Training", *evaluation_group = "Evaluation";
-
 /// What TrainingRecipe::automatic stands for, such as "an epoch", in the help of a program that allows it.
 struct AutomaticValues {
   std::string warmup{}, evaluate_every{};

@@ -235,10 +235,10 @@ void add_minutes(CLI::App& command, TrainingProgram& program, const RunOptionHan
     if (std::find(fields.begin(), fields.end(), name) != fields.end()) fitted.push_back(option);
   }
   begin_group(command, training_group);
-  CLI::Option* minutes = add_number(
-      command, "--minutes", program.minutes, 0.1, 1e6,
-      "Choose batch, rates and steps so that all is done in this many minutes on this machine, and print the "
-      "command that trains the same again");
+  CLI::Option* minutes =
+      add_number(command, "--minutes", program.minutes, 0.1, 1e6,
+                 "Choose batch, rates and steps, of a language model also its size, so that all is done in this many "
+                 "minutes on this machine, and print the command that trains the same again");
   show_default(minutes, "");
   exclude(minutes, fitted);
   exclude(minutes, {handles.resume, handles.print_config});
@@ -288,6 +288,7 @@ void add_training(CLI::App& parent, int& exit_code, const std::shared_ptr<Traini
   run.deciding = added_by(command, [&] { program->add_options(command); });
   const RunOptionHandles handles = add_run_options(command, run, program->text_options);
   add_minutes(command, *program, handles);
+  begin_group(command, "Run");
   program->add_other_options(command, handles);
   when_run(command, exit_code, [program] {
     program->watch = Stopwatch();

@@ -11,34 +11,9 @@
 
 namespace orrery {
 
-// Calls field(name, value) for every field.
-template <class Recipe, class Field>
-static void for_each_field(Recipe& recipe, Field&& field) {
-  field("steps", recipe.steps);
-  field("micro_batches", recipe.micro_batches);
-  field("optimizer", recipe.optimizer);
-  field("beta1", recipe.beta1);
-  field("beta2", recipe.beta2);
-  field("eps", recipe.eps);
-  field("momentum", recipe.momentum);
-  field("muon_momentum", recipe.muon_momentum);
-  field("weight_decay", recipe.weight_decay);
-  field("clip", recipe.clip);
-  field("schedule", recipe.schedule);
-  field("rate", recipe.rate);
-  field("first_rate", recipe.first_rate);
-  field("last_rate", recipe.last_rate);
-  field("warmup", recipe.warmup);
-  field("cooldown", recipe.cooldown);
-  field("average", recipe.average);
-  field("average_last", recipe.average_last);
-  field("evaluate_every", recipe.evaluate_every);
-  field("patience", recipe.patience);
-}
-
-std::vector<std::string> field_names(const TrainingRecipe& recipe) {
+std::vector<std::string> field_names(TrainingRecipe recipe) {
   std::vector<std::string> all;
-  for_each_field(recipe, [&](const char* name, const auto&) { all.push_back(name); });
+  for_each_field(recipe, [&](const nn::Field& field, const auto&) { all.push_back(field.name); });
   return all;
 }
 

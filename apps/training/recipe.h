@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/dtype.h"
+#include "nn/models/fields.h"
 #include "optim/optimizer.h"
 
 namespace orrery {
@@ -53,8 +53,53 @@ struct TrainingRecipe {
   void validate() const;
 };
 
+/// What is said of a field of the recipe: its name in files, and its option (apps/training/options.h).
+struct RecipeField : nn::Field {
+  RecipeField(const char* name, const char* group, double least, double most, const char* help)
+      : nn::Field(name, nn::Rule::any, 0, help), group(group), least(least), most(most) {}
+  const char* group;
+  double least, most;
+};
+inline constexpr const char *training_group = "Training", *optimiser_group = "Optimiser", *rate_group = "Learning rate",
+                            *evaluation_group = "Evaluation";
+
+/// Calls field(about, value) for every field that decides what is trained, except `seed`, which has an option of its
+/// own, and `width` (nn/models/fields.h).
+template <class F>
+void for_each_field(TrainingRecipe& recipe, F&& field) {
+  constexpr double many = 1e8, below_one = 0.999999;
+  const auto add = [&](const char* name, auto& value, const char* group, double least, double most, const char* help) {
+    field(RecipeField(name, group, least, most, help), value);
+  };
+  add("steps", recipe.steps, training_group, 1, many, "Updates of the parameters");
+  add("micro_batches", recipe.micro_batches, training_group, 1, 65536,
+      "Batches whose gradients are added up for one step");
+  add("optimizer", recipe.optimizer, optimiser_group, 0, 0, "What turns gradients into steps");
+  add("beta1", recipe.beta1, optimiser_group, 0, below_one, "Adam: decay of its mean of the gradients");
+  add("beta2", recipe.beta2, optimiser_group, 0, below_one, "Adam: decay of its mean of their squares");
+  add("eps", recipe.eps, optimiser_group, 1e-30, 1, "Adam: added to the square root, against a division by 0");
+  add("momentum", recipe.momentum, optimiser_group, 0, below_one, "SGD: decay of its sum of gradients");
+  add("muon_momentum", recipe.muon_momentum, optimiser_group, 0, below_one, "Muon: decay of its sum of gradients");
+  add("weight_decay", recipe.weight_decay, optimiser_group, 0, 100, "Weight decay, only of matrices");
+  add("clip", recipe.clip, optimiser_group, 0, 1e6, "Largest norm of the gradient; 0 does not clip");
+  add("schedule", recipe.schedule, rate_group, 0, 0, "How the rate changes");
+  add("rate", recipe.rate, rate_group, 0, 100, "Largest learning rate; with noam, the factor of the schedule");
+  add("first_rate", recipe.first_rate, rate_group, 0, 100, "Rate at which the warm-up of inverse_sqrt begins");
+  add("last_rate", recipe.last_rate, rate_group, 0, 100, "Rate at which the cosine ends");
+  add("warmup", recipe.warmup, rate_group, 0, many, "First steps, in which the rate rises");
+  add("cooldown", recipe.cooldown, rate_group, 0, 1, "Share of the steps, at the end, in which the rate falls to 0");
+  add("evaluate_every", recipe.evaluate_every, evaluation_group, 0, many,
+      "Steps between evaluations, after each of which the best model is saved; 0: no evaluations");
+  add("average", recipe.average, evaluation_group, 0, below_one,
+      "Evaluate and save an exponential mean of the parameters over the steps, with this decay; 0: no mean");
+  add("average_last", recipe.average_last, evaluation_group, 0, 1000,
+      "Evaluate and save the mean of the parameters of this many latest evaluations; 0: no mean");
+  add("patience", recipe.patience, evaluation_group, 0, 1e6,
+      "End after this many evaluations in a row without a new lowest loss; 0: make all steps");
+}
+
 /// The names of the fields that its JSON has.
-std::vector<std::string> field_names(const TrainingRecipe& recipe);
+std::vector<std::string> field_names(TrainingRecipe recipe);
 /// Every field except `seed`, `minutes` and `width` as JSON, and back. Errors: text that is not a JSON object, unknown
 /// fields, values of a wrong type, and those of `validate`.
 std::string to_json(const TrainingRecipe& recipe);

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "apps/program/columns.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/config_json.h"
-#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 
 namespace orrery {
@@ -56,7 +56,7 @@ constexpr KnownModel known{&nn::config_json::describes<Config>,
 // A new model is one more line.
 constexpr std::array known_models{
     known<nn::TransformerConfig, &nn::TransformerConfig::of_json>,
-    known<nn::GptConfig, &nn::GptConfig::of_json>,
+    known<LanguageModelConfig, &LanguageModelConfig::of_json>,
     known<translate::RecurrentTranslatorConfig, &translate::recurrent_translator_config>,
     known<translate::ConvolutionalTranslatorConfig, &translate::convolutional_translator_config>,
 };
@@ -152,7 +152,7 @@ std::string counts_by_dtype(const FileSummary& file) {
 }
 
 // "a GPT with GPT-2's names: vocab_size 65, ..."
-std::string sizes_of(const nn::GptConfig& gpt) {
+std::string sizes_of(const LanguageModelConfig& gpt) {
   const i64 heads = gpt.layer.num_heads;
   const auto field = [](const char* name, i64 value) { return std::string(name) + " " + std::to_string(value) + ", "; };
   return "a GPT with GPT-2's names: " + field("vocab_size", gpt.vocab_size) + field("max_len", gpt.max_len) +

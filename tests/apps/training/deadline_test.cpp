@@ -31,8 +31,8 @@ Choice choice_for(double seconds, double each, double items, double epochs) {
                  .items = items,
                  .epochs = epochs},
                 choice.recipe);
-  choice.words = budget.chosen;
   budget.plan(choice.recipe, {.step = step(), .evaluation = 0.01 * seconds, .afterwards = 0}, 5);
+  choice.words = budget.chosen;
   choice.most_steps = budget.most_steps;
   return choice;
 }
@@ -78,7 +78,7 @@ TEST_CASE("the batch is that of the known training for as much to read, and its 
   CHECK(quarter.recipe.warmup == 20);
   CHECK(quarter.recipe.evaluate_every == 95);
   CHECK(quarter.most_steps == 0);
-  CHECK(quarter.words == "batches of 200, rate 0.01");
+  CHECK(quarter.words == "batches of 200, rate 0.01, 475 steps");
   CHECK(quarter.recipe.schedule == Schedule::constant);
   CHECK(quarter.recipe.cooldown == Deadline::cooldown);
   CHECK(quarter.recipe.micro_batches == 1);
@@ -94,12 +94,16 @@ TEST_CASE("what a step costs besides its items counts, too") {
 }
 
 TEST_CASE("few items are not read more often than is worth it, and get smaller batches") {
-  const Choice few = choice_for(4000, 0, 1000, 100);
-  CHECK(few.batch == 200);
-  CHECK(few.most_steps == 500);
-  CHECK(few.recipe.steps == 500);
-  const Choice short_of_time = choice_for(10, 0, 1000, 100);
+  const Choice few = choice_for(4000, 0, 10'000, 100);
+  CHECK(few.batch == 400);
+  CHECK(few.most_steps == 2500);
+  CHECK(few.recipe.steps == 2500);
+  CHECK(few.words == "batches of 400, rate 0.00795271, 2500 steps, 100 epochs");
+  const Choice short_of_time = choice_for(10, 0, 10'000, 100);
   CHECK(short_of_time.recipe.steps < short_of_time.most_steps);
+  const Choice hardly_any = choice_for(4000, 0, 10, 100);  // smaller batches, and enough steps all the same
+  CHECK(hardly_any.batch == 20);
+  CHECK(hardly_any.recipe.steps == TimeBudget::always_worth);
 }
 
 TEST_CASE("a training with little to read ends before its time, and in time on a machine that is slow") {

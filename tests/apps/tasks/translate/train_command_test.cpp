@@ -160,6 +160,32 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
   check_refused(with_options("\"d-model\": 8", "\"d-modell\": 8"), "there is no option \"d-modell\"");
 }
 
+TEST_CASE("--minutes fits batch and steps to few pairs, ends early, and says how to train the same again") {
+  const AnimalFiles animals;
+  const std::string model = "--segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 ";
+  const Result fitted =
+      run("translate train " + animals.files + model + "--max-tokens 20 --minutes 2 --seed 4 --hash", "2>&1");
+  INFO(fitted.text);
+  REQUIRE(fitted.exit_code == 0);
+  orrery::i64 batch = 0, steps = 0, epochs = 0;
+  double rate = 0;
+  const size_t chosen = fitted.text.find("chosen: ");
+  REQUIRE(chosen != fitted.text.npos);
+  REQUIRE(std::sscanf(fitted.text.c_str() + chosen, "chosen: batches of %ld, rate %lf, %ld steps, %ld epochs", &batch,
+                      &rate, &steps, &epochs) == 4);
+  CHECK(batch < 100);
+  CHECK(epochs > 100);
+  CHECK(steps == 1000);
+  CHECK(contains(fitted.text, "step " + std::to_string(steps) + ": validation loss "));
+  const std::string again = "the same again: orrery ", command = fitted.text.substr(fitted.text.find(again));
+  CHECK(contains(command, " --batch-tokens " + std::to_string(batch) + " "));
+  CHECK(trained_hash(command.substr(again.size(), command.find('\n') - again.size()) + " --hash") ==
+        hash_in(fitted.text));
+  const std::string one = "translate train --source a --target b --minutes 1 ";
+  check_usage_error(one + "--batch-tokens 512", "--batch-tokens", " excludes --minutes");
+  check_usage_error(one + "--average-last 2", "--average-last", " excludes --minutes");
+}
+
 TEST_CASE("a recurrent and a convolutional model are trained, saved, repeated and used by the same commands") {
   const AnimalFiles animals;
   for (const std::string model : {"recurrent --d-encoder 4 --d-decoder 8 --d-attention 4 --d-output 6",
