@@ -6,8 +6,8 @@
 //     add_training(orrery, exit_code, std::make_shared<Masked>(), "masked", "Learn masked words", "Example: ...");
 //   }
 // A new training calls, in this order: settle, check_given, read, fit (with --minutes), build, announce. One that is
-// resumed takes the options that decide what is trained from its file, and calls settle, read, build, announce. Then the
-// trainer makes its steps (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
+// resumed takes the options that decide what is trained from its file, and calls settle, read, build, announce. Then
+// the trainer makes its steps (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// Chapter 9. What a toy attends to, as a picture in the terminal, and what the steps of its training did: numbers to draw.
+// Chapter 9. What a toy attends to, as a picture in the terminal; and what the steps of its training did, as numbers to
+// draw.
 //
 // In the picture rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that
 // query.

@@ -58,7 +58,9 @@ class TranslateProgram final : public TrainingProgram {
   void check_given() const override;
   std::vector<NamedFile> texts() const override { return named(files_); }
   void read(const std::string& path, const Metadata& kept) override;
-  i64 expected_parameters() const override { return recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count(); }
+  i64 expected_parameters() const override {
+    return recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count();
+  }
   std::optional<KnownTraining> known_training() override { return known_translator(recipe_, *data_); }
   Task& build() override { return task_.emplace(recipe_, *data_); }
   void announce() override { print_data(files_, *data_, recipe_.most_tokens); }
