@@ -3,8 +3,8 @@
 // `TimeBudget` chooses before the first step. A task says of one training that it went well, and others follow from it.
 // With less to read in all, the best batch is smaller, about as the square root, so that few items still make many
 // steps (Li et al. 2025, "Predictable Scale: Part I", arXiv 2503.04715, measure the power 0.57). With that batch the
-// rate is that of the known training; with another one it changes as the square root of the batch. README.md has what
-// was measured here.
+// rate is that of the known training; with another one it changes as the square root of the batch. What was measured
+// here: apps/tasks/translate/README.md.
 //
 // `Deadline` goes along. The rate stays constant at first, and falls to 0 in the last part (Hägele et al. 2024,
 // "Scaling laws and compute-optimal training beyond fixed training durations", arXiv 2405.18392). How many steps that
