@@ -38,8 +38,8 @@ class Grader {
   /// Right if the number is at most `bound`.
   void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
   /// Right if shape and dtype are those of `expected`, and every element differs by at most `tolerance` *
-  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25". Where all are off by
-  /// one ratio, the hint is that of a forgotten factor, here and in `prove`.
+  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25".
+  /// Where all are off by one ratio, the hint is that of a forgotten factor, here and in `prove`.
   void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
              double tolerance = 1e-9);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
