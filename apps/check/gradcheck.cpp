@@ -9,7 +9,6 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/check/bug_numbers.h"
 #include "apps/check/bugs.h"
 #include "apps/check/hidden.h"
 #include "apps/check/mutants.h"
@@ -37,7 +36,6 @@ struct CheckerOptions {
   i64 bug = 0, hint = 0, reveal = 0;  // numbers; 0 where none is given
   std::string json;
   std::string seeds;
-  std::string resume;
   i64 seed = 1;
   i64 threads = 1;
 };
@@ -200,17 +198,15 @@ int run(const CheckerOptions& options) {
     reveal_bug(std::cout, options.reveal);
     return done;
   }
-  if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "is only for --seeds");
   const std::vector<Row> rows = chosen_rows(options.operations ? operation_rows() : all_rows(), options.names);
   if (options.list) {
     list_rows(std::cout, rows);
     return done;
   }
   check_can_write_text("gradcheck", "--json", options.json);
-  check_can_write("gradcheck", "--resume", options.resume);
   set_threads(static_cast<int>(options.threads));
   if (options.bug > 0) return show_bug(options);
-  if (!options.seeds.empty()) return prove_seeds(rows, options.names, seed_range(options.seeds), options.resume);
+  if (!options.seeds.empty()) return prove_seeds(rows, seed_range(options.seeds));
   print_start(std::cerr, {.seed = options.seed});
   return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
 }
@@ -258,8 +254,6 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
                                 "Prove the rows with each of these seeds: none may fail");
-  CLI::Option* resume = add_file(command, "--resume", options->resume,
-                                 "With --seeds: keep the results in this file, and continue after the last of them");
   CLI::Option* threads = add_whole_number(
       command, "--threads", options->threads, 1, 256,
       "Threads of the checks of --bug that are no proofs; a proof runs on one, and tries up to 16 by itself");
@@ -268,9 +262,9 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   exclude(bug, {list, mutate, all, operations});
   exclude(json, {list, bug});
   exclude(seeds, {seed, list, mutate, bug, json});
-  exclude(list, {seed, threads, resume});
+  exclude(list, {seed, threads});
   for (CLI::Option* only : {bugs, hint, reveal})
-    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, resume, threads});
+    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, threads});
   exclude(reveal, {bugs, hint});
   exclude(bugs, {hint});
   when_run(command, exit_code, [options] { return run(*options); });

@@ -1,7 +1,9 @@
 // Chapter 6. What the files with samples of operations share.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "autograd/check/samples.h"
@@ -31,25 +33,37 @@ struct Input {
   Range range = Range::normal;
 };
 
-using Variables = std::vector<Variable>;
-using Function = std::function<Variable(const Variables&)>;
+using In = const std::vector<Variable>&;
 
-using DrawnFunction = std::function<Variable(const Variables&, const Draw&)>;
+/// What a row proves: f(inputs), or f(inputs, draw), where `draw` identifies a dropout mask (core/random.h).
+struct Function {
+  std::function<Variable(In, const Draw&)> call;
+  template <class F>
+  Function(F f)
+      : call([f](In x, const Draw& draw) -> Variable {
+          if constexpr (std::is_invocable_v<const F&, In, const Draw&>)
+            return f(x, draw);
+          else
+            return f(x);
+        }) {}
+};
 
 /// Why an input of an operation whose output is empty has the gradient 0.
 inline constexpr const char* no_output = "nothing was computed from it";
 
-/// The row of f(inputs...). `zeros`: the inputs whose gradient is 0, each with the reason.
-Sample sample(std::string name, std::string variant, std::vector<Input> inputs, Function f,
-              std::vector<DeclaredZero> zeros = {});
-
-/// The row of f(inputs, draw), where `draw` identifies a dropout mask (core/random.h).
-Sample drawn_sample(std::string name, std::string variant, std::vector<Input> inputs, DrawnFunction f,
-                    std::vector<DeclaredZero> zeros = {});
-
-/// A row with tensors too long to check every coordinate: it is checked in a few, and along random directions through
-/// all.
-Sample long_sample(std::string name, std::string variant, std::vector<Input> inputs, Function f);
+struct SampleTable {
+  std::vector<Sample> rows;
+  /// A row of f. `zeros`: the inputs whose gradient is 0, each with the reason.
+  void add(const std::string& name, const std::string& variant, const std::vector<Input>& inputs,
+           const std::vector<DeclaredZero>& zeros, const Function& f);
+  void add(const std::string& name, const std::string& variant, const std::vector<Input>& inputs, const Function& f) {
+    add(name, variant, inputs, std::vector<DeclaredZero>(), f);
+  }
+  /// A row with tensors too long to check every coordinate: it is checked in a few, and along random directions through
+  /// all.
+  void add_long(const std::string& name, const std::string& variant, const std::vector<Input>& inputs,
+                const Function& f);
+};
 
 /// Token ids 0, 7, 14, ..., modulo `rows`.
 Tensor spread_ids(const Shape& shape, i64 rows);
@@ -61,14 +75,14 @@ inline Mask table_with_empty_row() { return Mask::allow(Tensor::of<i32>({3, 3}, 
 
 /// The rows of elementwise operations, reductions, and operations that only move numbers
 /// (autograd/check/simple_samples.cpp).
-void add_simple(std::vector<Sample>& table);
+void add_simple(SampleTable& table);
 
 /// The rows of the fused operations (autograd/check/fused_samples.cpp), and those of attention among them
 /// (autograd/check/fused_attention_samples.cpp).
-void add_fused(std::vector<Sample>& table);
-void add_fused_attention(std::vector<Sample>& table);
+void add_fused(SampleTable& table);
+void add_fused_attention(SampleTable& table);
 
 /// The rows of recurrence, convolution and the gated linear unit (autograd/check/sequence_samples.cpp).
-void add_sequences(std::vector<Sample>& table);
+void add_sequences(SampleTable& table);
 
 }  // namespace orrery::sample_rows

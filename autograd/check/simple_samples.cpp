@@ -8,44 +8,43 @@
 namespace orrery::sample_rows {
 namespace {
 
-void add_unary(std::vector<Sample>& table, const std::string& name, Range range,
+void add_unary(SampleTable& table, const std::string& name, Range range,
                const std::function<Variable(const Variable&)>& f) {
-  const Function on_first = [f](const Variables& x) { return f(x[0]); };
-  table.push_back(sample(name, "[3, 4]", {{{3, 4}, range}}, on_first));
-  table.push_back(sample(name, "scalar", {{{}, Range::positive}}, on_first));
-  table.push_back(sample(name, "size 0", {{{2, 0}, range}}, on_first));
+  const Function on_first = [f](In x) { return f(x[0]); };
+  table.add(name, "[3, 4]", {{{3, 4}, range}}, on_first);
+  table.add(name, "scalar", {{{}, Range::positive}}, on_first);
+  table.add(name, "size 0", {{{2, 0}, range}}, on_first);
   const Range far = range == Range::positive ? Range::positive_tails : Range::tails;
-  table.push_back(sample(name, "tails", {{{16}, far}}, on_first));
-  table.push_back(long_sample(name, "long", {{{long_flat}, range}}, on_first));
+  table.add(name, "tails", {{{16}, far}}, on_first);
+  table.add_long(name, "long", {{{long_flat}, range}}, on_first);
 }
 
-void add_binary(std::vector<Sample>& table, const std::string& name, Range second,
+void add_binary(SampleTable& table, const std::string& name, Range second,
                 const std::function<Variable(const Variable&, const Variable&)>& f) {
-  const Function on_both = [f](const Variables& x) { return f(x[0], x[1]); };
-  table.push_back(sample(name, "equal shapes", {{{2, 3}}, {{2, 3}, second}}, on_both));
-  table.push_back(sample(name, "broadcast row", {{{4, 3}}, {{3}, second}}, on_both));
-  table.push_back(sample(name, "broadcast both", {{{3, 1, 2}}, {{2, 1}, second}}, on_both));
-  table.push_back(sample(name, "scalar", {{{2, 2}}, {{}, second}}, on_both));
-  table.push_back(sample(name, "size 0", {{{0, 3}}, {{3}, second}}, on_both, {{"input 1", no_output}}));
-  table.push_back(long_sample(name, "long, broadcast row", {{{long_rows, 2}}, {{2}, second}}, on_both));
+  const Function on_both = [f](In x) { return f(x[0], x[1]); };
+  table.add(name, "equal shapes", {{{2, 3}}, {{2, 3}, second}}, on_both);
+  table.add(name, "broadcast row", {{{4, 3}}, {{3}, second}}, on_both);
+  table.add(name, "broadcast both", {{{3, 1, 2}}, {{2, 1}, second}}, on_both);
+  table.add(name, "scalar", {{{2, 2}}, {{}, second}}, on_both);
+  table.add(name, "size 0", {{{0, 3}}, {{3}, second}}, {{"input 1", no_output}}, on_both);
+  table.add_long(name, "long, broadcast row", {{{long_rows, 2}}, {{2}, second}}, on_both);
 }
 
-void add_elementwise(std::vector<Sample>& table) {
+void add_elementwise(SampleTable& table) {
   using V = const Variable&;
   add_binary(table, "add", Range::normal, [](V a, V b) { return add(a, b); });
   add_binary(table, "sub", Range::normal, [](V a, V b) { return sub(a, b); });
   add_binary(table, "mul", Range::normal, [](V a, V b) { return mul(a, b); });
   add_binary(table, "div", Range::positive, [](V a, V b) { return div(a, b); });
-  table.push_back(sample("add", "repeated input", {{{2, 3}}}, [](const Variables& x) { return add(x[0], x[0]); }));
-  table.push_back(sample("mul", "repeated input", {{{2, 3}}}, [](const Variables& x) { return mul(x[0], x[0]); }));
-  table.push_back(
-      sample("div", "a number by x", {{{3, 4}, Range::positive}}, [](const Variables& x) { return 2.5 / x[0]; }));
+  table.add("add", "repeated input", {{{2, 3}}}, [](In x) { return add(x[0], x[0]); });
+  table.add("mul", "repeated input", {{{2, 3}}}, [](In x) { return mul(x[0], x[0]); });
+  table.add("div", "a number by x", {{{3, 4}, Range::positive}}, [](In x) { return 2.5 / x[0]; });
   add_unary(table, "neg", Range::normal, [](V x) { return neg(x); });
   add_unary(table, "scale", Range::normal, [](V x) { return scale(x, -1.7); });
   // -1.75 is exact in f32. Where x cancels a number that is not, only its rounding would be left.
   add_unary(table, "shift", Range::normal, [](V x) { return shift(x, -1.75); });
   add_unary(table, "pow", Range::positive, [](V x) { return pow(x, 2.5); });
-  table.push_back(sample("pow", "negative base", {{{5}}}, [](const Variables& x) { return pow(x[0], 3); }));
+  table.add("pow", "negative base", {{{5}}}, [](In x) { return pow(x[0], 3); });
   add_unary(table, "exp", Range::normal, [](V x) { return exp(x); });
   add_unary(table, "log", Range::positive, [](V x) { return log(x); });
   add_unary(table, "sqrt", Range::positive, [](V x) { return sqrt(x); });
@@ -57,85 +56,63 @@ void add_elementwise(std::vector<Sample>& table) {
   add_unary(table, "silu", Range::normal, [](V x) { return silu(x); });
 }
 
-void add_reductions(std::vector<Sample>& table) {
+void add_reductions(SampleTable& table) {
   const auto add = [&](const std::string& name, Range range, auto f) {
-    table.push_back(
-        sample(name, "all axes", {{{2, 3}, range}}, [f](const Variables& x) { return f(x[0], Axes{}, false); }));
-    table.push_back(
-        sample(name, "last axis", {{{3, 4}, range}}, [f](const Variables& x) { return f(x[0], Axes{-1}, false); }));
-    table.push_back(sample(name, "axes 0 and 2", {{{2, 3, 4}, range}}, [f](const Variables& x) {
-      return f(x[0], Axes{0, 2}, false);
-    }));
-    table.push_back(
-        sample(name, "kept axis", {{{4, 1, 3}, range}}, [f](const Variables& x) { return f(x[0], Axes{0}, true); }));
+    table.add(name, "all axes", {{{2, 3}, range}}, [f](In x) { return f(x[0], Axes{}, false); });
+    table.add(name, "last axis", {{{3, 4}, range}}, [f](In x) { return f(x[0], Axes{-1}, false); });
+    table.add(name, "axes 0 and 2", {{{2, 3, 4}, range}}, [f](In x) { return f(x[0], Axes{0, 2}, false); });
+    table.add(name, "kept axis", {{{4, 1, 3}, range}}, [f](In x) { return f(x[0], Axes{0}, true); });
     const Range in_rows = range == Range::distinct ? Range::distinct_nearby : range;
-    table.push_back(long_sample(name, "long, last axis", {{{long_rows, 2}, in_rows}},
-                                [f](const Variables& x) { return f(x[0], Axes{-1}, false); }));
-    table.push_back(long_sample(name, "long, axis 0", {{{long_rows, 2}, range}},
-                                [f](const Variables& x) { return f(x[0], Axes{0}, false); }));
+    table.add_long(name, "long, last axis", {{{long_rows, 2}, in_rows}},
+                   [f](In x) { return f(x[0], Axes{-1}, false); });
+    table.add_long(name, "long, axis 0", {{{long_rows, 2}, range}}, [f](In x) { return f(x[0], Axes{0}, false); });
   };
   add("sum", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return sum(x, axes, keep); });
   add("mean", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return mean(x, axes, keep); });
   add("max", Range::distinct, [](const Variable& x, const Axes& axes, bool keep) { return max(x, axes, keep); });
-  table.push_back(sample("sum", "size 0", {{{0, 3}}}, [](const Variables& x) { return sum(x[0], {0}); }));
+  table.add("sum", "size 0", {{{0, 3}}}, [](In x) { return sum(x[0], {0}); });
 }
 
-void add_layout(std::vector<Sample>& table) {
-  table.push_back(sample("reshape", "[2, 6] to [3, 4]", {{{2, 6}}}, [](const Variables& x) {
-    return reshape(x[0], {3, -1});
-  }));
-  table.push_back(sample("permute", "three axes", {{{2, 3, 4}}}, [](const Variables& x) {
-    return permute(x[0], {2, 0, -2});
-  }));
-  table.push_back(sample("concat", "axis 1", {{{2, 3}}, {{2, 1}}, {{2, 2}}}, [](const Variables& x) {
-    return concat({x[0], x[1], x[2]}, 1);
-  }));
-  table.push_back(sample("concat", "repeated input", {{{2, 3}}}, [](const Variables& x) {
-    return concat({x[0], x[0]}, 0);
-  }));
-  table.push_back(sample("concat", "size 0 and 1", {{{2, 0}}, {{2, 1}}}, [](const Variables& x) {
-    return concat({x[0], x[1]}, 1);
-  }));
-  table.push_back(sample("slice", "size 0", {{{3, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, 1); },
-                         {{"input 0", no_output}}));
-  table.push_back(sample("slice", "size 1", {{{1, 1}}}, [](const Variables& x) { return slice(x[0], 1, 0, 1); }));
-  table.push_back(
-      sample("slice", "inner axis", {{{2, 5, 2}}}, [](const Variables& x) { return slice(x[0], 1, 1, -1); }));
-  table.push_back(sample("slice", "axis 0, overlapping", {{{4, 2}}},
-                         [](const Variables& x) { return slice(x[0], 0, 0, 3) * slice(x[0], 0, 1); }));
-  table.push_back(sample("split", "two parts", {{{2, 5}}}, [](const Variables& x) {
+void add_layout(SampleTable& table) {
+  table.add("reshape", "[2, 6] to [3, 4]", {{{2, 6}}}, [](In x) { return reshape(x[0], {3, -1}); });
+  table.add("permute", "three axes", {{{2, 3, 4}}}, [](In x) { return permute(x[0], {2, 0, -2}); });
+  table.add("concat", "axis 1", {{{2, 3}}, {{2, 1}}, {{2, 2}}}, [](In x) { return concat({x[0], x[1], x[2]}, 1); });
+  table.add("concat", "repeated input", {{{2, 3}}}, [](In x) { return concat({x[0], x[0]}, 0); });
+  table.add("concat", "size 0 and 1", {{{2, 0}}, {{2, 1}}}, [](In x) { return concat({x[0], x[1]}, 1); });
+  table.add("slice", "size 0", {{{3, 2}}}, {{"input 0", no_output}}, [](In x) { return slice(x[0], 1, 1, 1); });
+  table.add("slice", "size 1", {{{1, 1}}}, [](In x) { return slice(x[0], 1, 0, 1); });
+  table.add("slice", "inner axis", {{{2, 5, 2}}}, [](In x) { return slice(x[0], 1, 1, -1); });
+  table.add("slice", "axis 0, overlapping", {{{4, 2}}}, [](In x) { return slice(x[0], 0, 0, 3) * slice(x[0], 0, 1); });
+  table.add("split", "two parts", {{{2, 5}}}, [](In x) {
     const auto [left, right] = split(x[0], 2, -1);
     return concat({exp(left), right}, 1);
-  }));
-  table.push_back(
-      sample("split", "a part unused", {{{5, 2}}}, [](const Variables& x) { return split(x[0], 2, 0)[1]; }));
-  table.push_back(sample("split3", "last axis", {{{2, 6}}}, [](const Variables& x) {
+  });
+  table.add("split", "a part unused", {{{5, 2}}}, [](In x) { return split(x[0], 2, 0)[1]; });
+  table.add("split3", "last axis", {{{2, 6}}}, [](In x) {
     const auto [q, k, v] = split3(x[0], -1);
     return q * k + v;
-  }));
+  });
 }
 
-void add_long_layout(std::vector<Sample>& table) {
+void add_long_layout(SampleTable& table) {
   const std::vector<Input> one{{{long_rows, 3}}};
-  table.push_back(long_sample("reshape", "long", one, [](const Variables& x) { return reshape(x[0], {3, -1}); }));
-  table.push_back(long_sample("permute", "long", one, [](const Variables& x) { return permute(x[0], {1, 0}); }));
-  table.push_back(long_sample("concat", "long", {{{3, 2}}, {{long_rows, 2}}}, [](const Variables& x) {
-    return concat({x[0], x[1]}, 0);
-  }));
-  table.push_back(long_sample("slice", "long", one, [](const Variables& x) { return slice(x[0], 0, 1); }));
-  table.push_back(long_sample("split", "long", one, [](const Variables& x) {
+  table.add_long("reshape", "long", one, [](In x) { return reshape(x[0], {3, -1}); });
+  table.add_long("permute", "long", one, [](In x) { return permute(x[0], {1, 0}); });
+  table.add_long("concat", "long", {{{3, 2}}, {{long_rows, 2}}}, [](In x) { return concat({x[0], x[1]}, 0); });
+  table.add_long("slice", "long", one, [](In x) { return slice(x[0], 0, 1); });
+  table.add_long("split", "long", one, [](In x) {
     const auto [left, right] = split(x[0], 1, -1);
     return concat({right, exp(left)}, 1);
-  }));
-  table.push_back(long_sample("split3", "long", one, [](const Variables& x) {
+  });
+  table.add_long("split3", "long", one, [](In x) {
     const auto [q, k, v] = split3(x[0], -1);
     return q * k + v;
-  }));
+  });
 }
 
 }  // namespace
 
-void add_simple(std::vector<Sample>& table) {
+void add_simple(SampleTable& table) {
   add_elementwise(table);
   add_reductions(table);
   add_layout(table);

@@ -161,8 +161,8 @@ std::string first_problem(const Proof& proof) {
 
 }  // namespace
 
-void Grader::ask(std::string question, const std::function<std::string()>& wrong,
-                 const std::function<std::string()>& hint) {
+void Grader::ask(std::string question, const std::function<std::string()>& hint,
+                 const std::function<std::string()>& wrong) {
   std::string what;
   try {
     what = wrong();
@@ -176,65 +176,71 @@ void Grader::ask(std::string question, const std::function<std::string()>& wrong
   if (live_) *live_ << answers_.back() << std::flush;
 }
 
-void Grader::check(std::string question, const std::function<bool()>& right, std::string hint) {
+void Grader::ask(std::string question, std::string hint, const std::function<std::string()>& wrong) {
   ask(
-      std::move(question), [&] { return right() ? "" : "no"; }, [&] { return hint; });
+      std::move(question), [&] { return hint; }, wrong);
 }
 
-void Grader::equal(std::string question, const std::function<double()>& number, double expected, std::string hint,
-                   double tolerance) {
-  const auto wrong = [&] {
+void Grader::check(std::string question, std::string hint, const std::function<bool()>& right) {
+  ask(std::move(question), std::move(hint), [&] { return right() ? "" : "no"; });
+}
+
+void Grader::equal(std::string question, const Expected<double>& expected, std::string hint,
+                   const std::function<double()>& number) {
+  ask(std::move(question), std::move(hint), [&] {
     const double got = number();
-    return agrees(got, expected, tolerance) ? "" : "the number" + other_number(got, expected);
-  };
-  ask(std::move(question), wrong, [&] { return hint; });
+    return agrees(got, expected.value, expected.tolerance) ? "" : "the number" + other_number(got, expected.value);
+  });
 }
 
-void Grader::at_most(std::string question, const std::function<double()>& number, double bound, std::string hint) {
-  const auto wrong = [&] {
+void Grader::at_most(std::string question, double bound, std::string hint, const std::function<double()>& number) {
+  ask(std::move(question), std::move(hint), [&] {
     const double got = number();
     return got <= bound ? "" : "the number is " + digits(got, 9) + ", should be at most " + digits(bound, 9);
-  };
-  ask(std::move(question), wrong, [&] { return hint; });
+  });
 }
 
-void Grader::equal(std::string question, const std::function<Tensor()>& tensor, const Tensor& expected,
-                   std::string hint, double tolerance) {
+void Grader::equal(std::string question, const Expected<Tensor>& expected, std::string hint,
+                   const std::function<Tensor()>& tensor) {
   bool one_ratio = false;
   const auto wrong = [&] {
     const Tensor got = tensor();
-    one_ratio = off_by_one_ratio(got, expected, tolerance);
-    return difference(got, expected, tolerance);
+    one_ratio = off_by_one_ratio(got, expected.value, expected.tolerance);
+    return difference(got, expected.value, expected.tolerance);
   };
-  ask(std::move(question), wrong, [&] { return one_ratio ? forgotten_factor : hint; });
+  ask(
+      std::move(question), [&] { return one_ratio ? forgotten_factor : hint; }, wrong);
 }
 
-void Grader::prove(std::string question, const std::function<Sample()>& sample, std::string hint) {
+void Grader::prove(std::string question, std::string hint, const std::function<Sample()>& sample) {
   bool one_ratio = false;
   const auto wrong = [&] {
     const Proof proof = orrery::prove(sample(), {.mutants = false});
     one_ratio = off_by_one_ratio(proof);
     return first_problem(proof);
   };
-  ask(std::move(question), wrong, [&] { return one_ratio ? forgotten_factor : hint; });
+  ask(
+      std::move(question), [&] { return one_ratio ? forgotten_factor : hint; }, wrong);
 }
 
-void Grader::no_leak(std::string question, const std::function<nn::LeakCheck()>& check, std::string hint) {
-  const auto wrong = [&]() -> std::string {
+void Grader::prove(std::string question, std::string hint, const Sample& sample) {
+  prove(std::move(question), std::move(hint), [&] { return sample; });
+}
+
+void Grader::no_leak(std::string question, std::string hint, const std::function<nn::LeakCheck()>& check) {
+  ask(std::move(question), std::move(hint), [&]() -> std::string {
     const nn::LeakReport report = nn::leakcheck(check());
     std::ostringstream matrix;
     matrix << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
     return report.ok() ? "" : matrix.str();
-  };
-  ask(std::move(question), wrong, [&] { return hint; });
+  });
 }
 
-void Grader::gradients(std::string question, const std::function<Checkable()>& function, std::string hint) {
-  const auto wrong = [&] {
+void Grader::gradients(std::string question, std::string hint, const std::function<Checkable()>& function) {
+  ask(std::move(question), std::move(hint), [&] {
     const GradcheckReport report = gradcheck(function());
     return report ? "" : report.message;
-  };
-  ask(std::move(question), wrong, [&] { return hint; });
+  });
 }
 
 bool Grader::passed() const {

@@ -1,9 +1,9 @@
 // Chapter 3. Grades an exercise of the book: asks the student's code questions, and says what passed and what failed.
 //
-// The file that grades an exercise, `apps/book/chN/exercises/M_name_grade.h`, has one function `void grade(Grader& g)`,
-// which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says at
-// which coordinate. The first one also gives a hint of the kind of mistake, never the answer.
-//   g.equal("softmax of three numbers", [] { return my_softmax(x); }, expected, "Does each row add up to 1?");
+// What grades a chapter's exercises, `apps/book/chN/exercises/grades.h`, has one function `void grade(Grader& g)` for
+// each, which asks; every question stands alone, so that one wrong answer does not hide the next. A failed answer says
+// at which coordinate. The first one also gives a hint of the kind of mistake, never the answer.
+//   g.equal("softmax of three numbers", expected, "Does each row add up to 1?", [] { return my_softmax(x); });
 #pragma once
 
 #include <functional>
@@ -16,6 +16,14 @@
 #include "nn/check/leakcheck.h"
 
 namespace orrery::book {
+
+/// What an answer should be: every number may differ by at most `tolerance` * max(1, |number|).
+template <class T>
+struct Expected {
+  Expected(T right, double within = 1e-9) : value(std::move(right)), tolerance(within) {}
+  T value;
+  double tolerance;
+};
 
 class Grader {
  public:
@@ -31,32 +39,34 @@ class Grader {
 
   /// Right if `ask` returns true. If `ask` throws an exception, the answer is wrong and shows the exception's text,
   /// here and in all questions below.
-  void check(std::string question, const std::function<bool()>& ask, std::string hint);
-  /// Right if the number differs from `expected` by at most `tolerance` * max(1, |expected|).
-  void equal(std::string question, const std::function<double()>& ask, double expected, std::string hint,
-             double tolerance = 1e-9);
+  void check(std::string question, std::string hint, const std::function<bool()>& ask);
+  /// Right if the number is the expected one.
+  void equal(std::string question, const Expected<double>& expected, std::string hint,
+             const std::function<double()>& ask);
   /// Right if the number is at most `bound`.
-  void at_most(std::string question, const std::function<double()>& ask, double bound, std::string hint);
-  /// Right if shape and dtype are those of `expected`, and every element differs by at most `tolerance` *
-  /// max(1, |element|). The first one that differs by more is named: "[1, 2] is 0.5, should be 0.25".
-  /// Where all are off by one ratio, the hint is that of a forgotten factor, here and in `prove`.
-  void equal(std::string question, const std::function<Tensor()>& ask, const Tensor& expected, std::string hint,
-             double tolerance = 1e-9);
+  void at_most(std::string question, double bound, std::string hint, const std::function<double()>& ask);
+  /// Right if shape and dtype are those expected, and every element, too. The first one that is not is named: "[1, 2]
+  /// is 0.5, should be 0.25". Where all are off by one ratio, the hint is that of a forgotten factor, here and in
+  /// `prove`.
+  void equal(std::string question, const Expected<Tensor>& expected, std::string hint,
+             const std::function<Tensor()>& ask);
   /// Right if every part of the project's own proof passes (autograd/check/proof.h). The whole proof takes the place of
   /// several questions: gradients, repeated passes, shared memory, single precision. A wrong answer names the first
   /// part that failed, with its first coordinate and a question about it, and how many other parts failed too.
-  void prove(std::string question, const std::function<Sample()>& ask, std::string hint);
+  void prove(std::string question, std::string hint, const std::function<Sample()>& ask);
+  void prove(std::string question, std::string hint, const Sample& sample);
   /// Right if no input moves an output that it must not. A wrong answer shows the matrix (nn/check/leakcheck.h).
-  void no_leak(std::string question, const std::function<nn::LeakCheck()>& ask, std::string hint);
+  void no_leak(std::string question, std::string hint, const std::function<nn::LeakCheck()>& ask);
   /// Right if the gradients alone agree with the numeric ones.
-  void gradients(std::string question, const std::function<Checkable()>& ask, std::string hint);
+  void gradients(std::string question, std::string hint, const std::function<Checkable()>& ask);
 
   const std::vector<Answer>& answers() const { return answers_; }
   bool passed() const;        ///< everything, and at least one question was asked
   std::string count() const;  ///< "2 of 3 passed"
 
  private:
-  void ask(std::string question, const std::function<std::string()>& wrong, const std::function<std::string()>& hint);
+  void ask(std::string question, const std::function<std::string()>& hint, const std::function<std::string()>& wrong);
+  void ask(std::string question, std::string hint, const std::function<std::string()>& wrong);
   std::ostream* live_;
   std::vector<Answer> answers_;
 };

@@ -4,7 +4,7 @@
 // functions that contain the same computation in a loop of their own, such as attention with its softmax, keep their
 // correct rows.) Others are mistakes that no gradient check can find: a mask applied after the softmax, a target that
 // is not shifted, a derivative that is wrong at one point. They come with the check that finds them; their rows pass.
-// apps/check/bug_numbers.h gives each a number, so that its name does not say what to look for:
+// apps/check/bugs.h gives each a number, so that its name does not say what to look for:
 //   orrery gradcheck --bugs                the numbers
 //   orrery gradcheck --bug 7               what a proof, or a leak check, finds
 //   orrery gradcheck --reveal 7            the mistake
@@ -37,5 +37,18 @@ struct Bug {
 };
 
 const std::vector<Bug>& bug_zoo();
+
+/// A function of a row's leaves: inputs first, then parameters.
+using WrongFunction = std::function<Variable(const std::vector<Variable>& leaves)>;
+
+/// The rows of an operation, or of a layer, with `wrong` in place of the correct function. Without `variants`: every
+/// row of that name. Error: there is no such row.
+std::vector<Sample> operation_rows(const std::string& name, const std::vector<std::string>& variants,
+                                   const WrongFunction& wrong);
+std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::string>& variants,
+                               const WrongFunction& wrong);
+
+/// The mistakes that no derivative shows (apps/check/zoo/bug_zoo_checks.cpp).
+std::vector<Bug> bugs_found_without_derivatives();
 
 }  // namespace orrery::nn

@@ -7,14 +7,31 @@
 #include <sstream>
 #include <vector>
 
-#include "apps/check/zoo/bug_zoo_rows.h"
-#include "apps/check/zoo/wrong_operations.h"
+#include "apps/check/zoo/bug_zoo.h"
+#include "autograd/apply.h"
 #include "autograd/check/proof_parts.h"
+#include "autograd/elementwise.h"
+#include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/check/leakcheck_models.h"
+#include "nn/check/sample_rows.h"
 
 // The programs of apps/book/bugs: their mistakes are the zoo's.
 namespace orrery::bugs {
+
+// Wrong only at a point without a derivative: no difference quotient shows that.
+struct Relu {
+  static constexpr std::string_view name = "relu";
+  template <class T>
+  T value(T x) const {
+    return x < 0 ? T{0} : x;
+  }
+  template <class T>
+  T derivative(T x) const {
+    return x >= 0 ? T{1} : T{0};
+  }
+};
+
 namespace bug_2 {
 #include "apps/book/bugs/2.cpp"
 }

@@ -40,6 +40,35 @@ int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_toy(const BenchOptions& options);
 
+/// The results; times in seconds.
+struct StepFigures {
+  std::string config;
+  double median = 0, fastest = 0;  ///< of a step
+  double tokens_per_second = 0;    ///< at the median
+  i64 parameters = 0;
+  i64 peak_megabytes = 0;  ///< the process's largest resident set
+  double loss = 0;         ///< of the last step
+};
+
+/// Makes a few steps that do not count, then measures `options.steps` more. Errors: those of BenchTraining.
+StepFigures measure_steps(const BenchConfig& config, const BenchOptions& options);
+
+/// "toy step_ms=3.21 min_ms=3.10 tok/s=478505 params=0.23M peak_mb=21 loss=2.5112"
+std::string step_line(const StepFigures& figures);
+
+/// A whole training, and its exam: `right` of `exam_size` unseen sequences were answered without a mistake.
+struct ToyFigures {
+  std::string task;
+  i64 steps = 0, right = 0, exam_size = 0;
+  double training_seconds = 0, exam_seconds = 0;
+};
+
+/// Trains `task` for `steps` steps, otherwise with the defaults of `orrery toy`.
+ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed);
+
+/// "reverse steps=3000 train_s=15.62 step_ms=5.21 exam_s=0.11 exact=1000/1000"
+std::string toy_line(const ToyFigures& figures);
+
 /// Adds the options of benches of training steps: model, batch and number of steps.
 void add_step_options(CLI::App& command, BenchOptions& options);
 

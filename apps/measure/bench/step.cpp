@@ -1,5 +1,5 @@
 // Chapter 9. Measuring steps: three steps to warm up, then the clock starts.
-#include "apps/measure/bench/step.h"
+#include "apps/measure/bench/bench.h"
 
 #include <sys/resource.h>
 

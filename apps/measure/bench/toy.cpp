@@ -1,10 +1,9 @@
 // Chapter 9. `orrery bench toy`: each task in turn.
-#include "apps/measure/bench/toy.h"
+#include "apps/measure/bench/bench.h"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "apps/measure/bench/bench.h"
 #include "apps/program/columns.h"
 #include "apps/program/exit_code.h"
 #include "apps/program/stopwatch.h"

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <functional>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include "apps/program/terminal.h"
 #include "core/error.h"
 
 namespace orrery::claims {
@@ -47,5 +49,35 @@ struct Claim {
   Finding (*measure)(const Run& run);
 };
 const std::vector<Claim>& all_claims();
+
+// The measurements, by the file that makes them.
+
+// positions.cpp: order, and what lies beyond the trained length.
+Finding order_needs_positions(const Run& run);
+Finding learned_equals_sinusoidal(const Run& run);
+Finding sinusoidal_extrapolates(const Run& run);
+Finding learned_do_not_extrapolate(const Run& run);
+
+// recipes.cpp: operations, counted; what the paper's training is made of, and mistakes in it.
+Finding quadratic_operations(const Run& run);
+Finding label_smoothing(const Run& run);
+Finding gradients_at_the_start(const Run& run);
+Finding flipped_mask(const Run& run);
+
+/// A claim and what its measurement showed.
+struct Measured {
+  Claim claim;
+  Finding finding;
+};
+
+/// The claims by name, with what they say; nothing is measured.
+void print_names(std::ostream& out, const std::vector<Claim>& claims);
+/// Claim, source, measurement, what decides the verdict, and the verdict.
+void print_measured(std::ostream& out, const Measured& measured, const Terminal& terminal);
+/// "14 claims: 11 hold, 2 do not, 1 partly"
+std::string summary_of(const std::vector<Measured>& all);
+/// All of it as one JSON object. `chosen` is how many claims were asked for; if there are fewer findings, the object
+/// says that it is not complete.
+std::string claims_as_json(const std::vector<Measured>& all, size_t chosen);
 
 }  // namespace orrery::claims

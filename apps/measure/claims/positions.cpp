@@ -1,7 +1,6 @@
 // Chapter 9. Claims about positions: what is lost without them, and what they do beyond the trained length.
 #include <cmath>
 
-#include "apps/measure/claims/measures.h"
 #include "apps/measure/claims/training.h"
 #include "apps/program/columns.h"
 #include "core/tensor_ops.h"

@@ -1,5 +1,5 @@
 // Chapter 9. The table of claims, a row for each, and how verdicts are named and found.
-#include "apps/measure/claims/measures.h"
+#include "apps/measure/claims/claims.h"
 
 namespace orrery::claims {
 

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "apps/measure/bench/gemm.h"
-#include "apps/measure/doctor/peak.h"
 #include "apps/program/columns.h"
 #include "apps/program/stopwatch.h"
 

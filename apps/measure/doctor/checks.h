@@ -1,10 +1,14 @@
-// Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/findings.h).
+// Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/findings.h), and how
+// it shows its findings.
 #pragma once
 
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apps/program/findings.h"
+#include "apps/program/terminal.h"
 
 namespace orrery {
 
@@ -18,6 +22,12 @@ Finding disk_finding(const FreeSpace& space);
 
 /// What keeps the clock of the CPU low: a battery, or a setting of the system; as far as the system tells.
 Finding power_finding(const SystemFiles& files);
+
+/// The most arithmetic that the CPU can do, by which products are judged: operations per second of f32 in
+/// multiplications and additions of registers alone, with vectors of `level`, which the CPU must have. The sum over as
+/// many threads as `cores`, which compute side by side for `seconds`, each at the speed of its fastest run. It is
+/// measured, since a CPU's clock depends on its temperature, on its other cores and on the instructions themselves.
+double peak_speed(VectorLevel level, int cores, double seconds);
 
 /// Operations per second.
 struct Speed {
@@ -33,5 +43,14 @@ Finding speed_finding(const Speed& speed, bool busy, const Machine& machine);
 
 /// Everything, in the order in which it is printed; measures for about a second.
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed);
+
+/// "ok", "note" or "harmful".
+std::string_view name_of(Verdict verdict);
+
+/// One line for each finding, and one that counts them.
+void print_findings(std::ostream& out, const std::vector<Finding>& all, const Terminal& terminal);
+
+/// Error: something is harmful, naming the subjects.
+void check_harmless(const std::vector<Finding>& all);
 
 }  // namespace orrery

@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/measure/doctor/checks.h"
-#include "apps/measure/doctor/doctor.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"

@@ -2,7 +2,7 @@
 //
 // Twelve registers are changed in turn, since a result is ready only after four or five cycles, and two instructions
 // begin in each cycle. All registers hold zeros.
-#include "apps/measure/doctor/peak.h"
+#include "apps/measure/doctor/checks.h"
 
 #include <algorithm>
 #include <limits>

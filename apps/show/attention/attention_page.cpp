@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "apps/program/html_page.h"
+#include "apps/program/shipped_files.h"
 #include "core/error.h"
 #include "core/files/json.h"
 

@@ -24,33 +24,18 @@ std::vector<std::string> names() {
   return result;
 }
 
-template <std::string (*draw)()>
-Picture computed() {
-  return {.draw = [](const std::string&) { return draw(); }, .needs_data = false};
-}
-
-// The file of numbers that the picture is drawn from; "" for one that is computed exactly.
-std::string data_path(const FigureOptions& options, const Picture& picture) {
-  if (picture.needs_data)
-    return options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
-  if (!options.data.empty()) usage_error("--data", options.name + " is computed exactly, and reads no data");
-  return "";
-}
-
-std::string drawn_from(const std::string& path, const Picture& picture) {
-  if (path.empty()) return picture.draw("");
+std::string drawn_from(const std::string& path, Picture draw) {
   const InputFile file(path);
   check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
         " bytes: this is not the data of a picture");
-  return within("read " + path, [&] { return picture.draw(file.text()); });
+  return within("read " + path, [&] { return draw(file.text()); });
 }
 
 int run(const FigureOptions& options) {
-  const Picture& picture = pictures().at(options.name);
-  const std::string data = data_path(options, picture);
+  const std::string data = options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
   check_can_write_text("figure", "--out", options.out);
   check(!is_same_file(options.out, data), "figure", "--out ", options.out, " would write over the numbers to draw");
-  const std::string drawn = drawn_from(data, picture);
+  const std::string drawn = drawn_from(data, pictures().at(options.name));
   if (options.out.empty())
     std::cout << drawn << std::flush;
   else
@@ -62,16 +47,11 @@ int run(const FigureOptions& options) {
 
 const std::map<std::string, Picture>& pictures() {
   static const std::map<std::string, Picture> all{
-      {"activations", computed<draw_activations>()},
-      {"attention", {.draw = [](const std::string& data) { return draw(attention_figure(data)); }}},
-      {"eps", computed<draw_eps>()},
-      {"positions", computed<draw_positions>()},
-      {"schedules", computed<draw_schedules>()},
-      {"speed", {.draw = [](const std::string& data) { return draw(speed_figure(data)); }}},
-      {"toy_heads", {.draw = [](const std::string& data) { return draw(heads_figure(data)); }}},
-      {"toy_loss", {.draw = [](const std::string& data) { return draw(loss_figure(data)); }}},
-      {"translators", {.draw = [](const std::string& data) { return draw(translators_figure(data)); }}},
-      {"valley", computed<draw_valley>()}};
+      {"attention", [](const std::string& data) { return draw(attention_figure(data)); }},
+      {"speed", [](const std::string& data) { return draw(speed_figure(data)); }},
+      {"toy_heads", [](const std::string& data) { return draw(heads_figure(data)); }},
+      {"toy_loss", [](const std::string& data) { return draw(loss_figure(data)); }},
+      {"translators", [](const std::string& data) { return draw(translators_figure(data)); }}};
   return all;
 }
 
@@ -81,9 +61,7 @@ void add_figure(CLI::App& program, int& exit_code) {
                                   "Examples:\n  orrery figure attention --out attention.svg\n"
                                   "  orrery toy --attention a.json && orrery figure attention --data a.json > a.svg");
   require(add_choice(command, "PICTURE", options->name, names(), "Which picture"));
-  add_file(
-      command, "--data", options->data,
-      "Numbers to draw, for a picture of a training or a measurement; without it those that come with the program");
+  add_file(command, "--data", options->data, "Numbers to draw; without it those that come with the program");
   add_output_file(command, "--out", options->out, "Write the picture to this file; without it to stdout");
   when_run(command, exit_code, [options] { return run(*options); });
 }

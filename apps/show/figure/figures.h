@@ -1,8 +1,8 @@
-// Chapter 9. The pictures of this project, each drawn from numbers that stand in a file, or computed exactly.
+// Chapter 9. The pictures of trainings and measurements, each drawn from numbers that stand in a file.
 //
 // What a training gives differs from CPU to CPU, so its numbers are rounded and kept in `apps/data/`; drawing them
-// gives the same picture everywhere. What is computed exactly needs no file. A test compares each of these pictures
-// with the one in `apps/book/figures/`; diagrams without numbers are only kept there.
+// gives the same picture everywhere. A test compares each of these pictures with the one in `apps/book/figures/`, which
+// has the book's other pictures, too: they were drawn once.
 #pragma once
 
 #include <map>
@@ -20,13 +20,10 @@ inline constexpr i64 most_head_weights = 200'000;
 /// The largest number of a layer or a head that a picture's data may name: more than any model has.
 inline constexpr i64 most_layers = 1000;
 
-/// How a picture is made. One that is computed exactly reads no data: `draw` ignores its argument.
-struct Picture {
-  std::string (*draw)(const std::string& data) = nullptr;
-  bool needs_data = true;
-};
+/// Draws a picture of numbers in JSON.
+using Picture = std::string (*)(const std::string& data);
 /// Every picture by its name that is drawn from numbers: `orrery figure NAME` draws it, `apps/book/figures/NAME.svg`
-/// keeps it, and the numbers it needs are in `apps/data/NAME.json`. The other pictures were drawn once.
+/// keeps it, and the numbers it needs are in `apps/data/NAME.json`.
 const std::map<std::string, Picture>& pictures();
 
 /// What one head of a trained toy looks at: weights[i][j] is how much of read[j] flows into written[i].
@@ -76,11 +73,6 @@ LossFigure loss_figure(const std::string& json);
 /// Two charts: loss, between that of guessing and the smallest one, and accuracy.
 std::string draw(const LossFigure& figure);
 
-/// Learning rates over the steps: Noam with two warm-ups, with a cool-down, and a cosine.
-std::string draw_schedules();
-/// Gradient descent, momentum and Adam on their way through a long valley.
-std::string draw_valley();
-
 /// A training step of one configuration, as the comparison with PyTorch measured it.
 struct SpeedRow {
   std::string config;
@@ -109,12 +101,5 @@ struct TranslatorsFigure {
 TranslatorsFigure translators_figure(const std::string& json);
 /// All curves over time, in one chart (apps/show/figure/translators.cpp).
 std::string draw(const TranslatorsFigure& figure);
-
-/// The error of numeric derivatives against their step; activation functions and their slopes (chapter 3).
-std::string draw_eps();
-std::string draw_activations();
-
-/// The sinusoidal encodings as a grid (chapter 6).
-std::string draw_positions();
 
 }  // namespace orrery

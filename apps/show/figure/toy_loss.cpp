@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apps/show/figure/chart.h"
 #include "apps/show/figure/figure_data.h"
 #include "apps/show/figure/figures.h"
+#include "apps/show/figure/svg.h"
 
 namespace orrery {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/show/figure/chart.h"
+#include "apps/show/figure/svg.h"
 #include "apps/show/report/run_log.h"
 
 namespace orrery::run_report {

@@ -11,7 +11,7 @@
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/show/report/report_page.h"
+#include "apps/show/report/run_files.h"
 #include "core/error.h"
 
 namespace orrery {

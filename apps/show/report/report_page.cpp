@@ -1,5 +1,5 @@
 // Chapter 9. The page of a report: its sections, each a table or charts.
-#include "apps/show/report/report_page.h"
+#include "apps/show/report/run_files.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "apps/program/columns.h"
-#include "apps/program/html_page.h"
 #include "apps/program/progress.h"
 #include "apps/program/shipped_files.h"
 #include "apps/program/stopwatch.h"

@@ -35,4 +35,8 @@ inline constexpr size_t most_logs = 8;
 /// folder without any; more than `most_logs` logs.
 RunFiles read_run_files(const std::vector<std::string>& paths);
 
+/// The report as one page for a browser, which needs no network and has no script: a table of the logs, their curves,
+/// scores, samples and configurations. Options that differ stand out (report_page.cpp).
+std::string report_page(const RunFiles& files);
+
 }  // namespace orrery::run_report

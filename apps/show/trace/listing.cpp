@@ -1,5 +1,5 @@
 // Chapter 9. The pass as text.
-#include "apps/show/trace/listing.h"
+#include "apps/show/trace/model_pass.h"
 
 #include <algorithm>
 #include <sstream>

@@ -1,6 +1,7 @@
 // Chapter 9. One forward and one backward pass of a tiny model of the paper, recorded step by step.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,14 @@ std::string introduction(const ModelPass& pass);
 
 /// A value as it is shown: rounded to four decimals, and never -0.
 double shown(double x);
+
+/// What is shown, the forward pass, the backward pass and the gradients of the parameters, in `table_width` columns.
+void print_pass(std::ostream& out, const ModelPass& pass);
+
+/// The pass as JSON that can stand inside a <script> element: it has no '<'.
+std::string trace_json(const ModelPass& pass);
+
+/// The page: apps/show/trace/page.html with the style, the script and the pass in their places.
+std::string trace_page(const ModelPass& pass);
 
 }  // namespace orrery

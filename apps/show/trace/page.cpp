@@ -1,9 +1,9 @@
 // Chapter 9. The page and its data.
-#include "apps/show/trace/page.h"
+#include "apps/show/trace/model_pass.h"
 
 #include <nlohmann/json.hpp>
 
-#include "apps/program/html_page.h"
+#include "apps/program/shipped_files.h"
 
 namespace orrery {
 namespace {

@@ -5,8 +5,7 @@
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/show/trace/listing.h"
-#include "apps/show/trace/page.h"
+#include "apps/show/trace/model_pass.h"
 
 namespace orrery {
 namespace {

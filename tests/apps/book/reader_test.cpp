@@ -42,6 +42,7 @@ void replace(std::string& text, const std::string& what, const std::string& with
 }
 
 constexpr const char* answer_name = "mine/4.2_softmax.cpp";
+const std::string solution = ORRERY_BUILD_FOLDER "/tests/exercises/4.2_softmax.cpp";
 
 }  // namespace
 
@@ -88,7 +89,11 @@ TEST_CASE("an exercise begins with its starter, fails, and passes with the solut
   CHECK(contains(begun.text, "\n0 of 2 passed\n"));
   CHECK(contents(tree.path(answer_name)) == contents(tree.path("book/ch4/exercises/2_softmax.cpp")));
 
-  set_contents(tree.path(answer_name), contents(tree.path("book/solutions/4.2_softmax.cpp")));
+  const Result shown = tree.run("exercise 4.2 --solution");
+  CHECK(shown.exit_code == 0);
+  CHECK(shown.text == contents(solution));
+  CHECK(tree.run("exercise bug.6 --solution").text == contents(ORRERY_BUILD_FOLDER "/tests/exercises/bug_6.cpp"));
+  set_contents(tree.path(answer_name), shown.text);
   const Result solved = tree.run("exercise 4.2");
   CHECK(solved.exit_code == 0);
   CHECK(solved.text ==
@@ -139,7 +144,7 @@ TEST_CASE("an answer that fails after it has passed has not passed") {
 
 TEST_CASE("slow: an answer that ends the program itself has not passed") {
   const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  std::string answer = contents(solution);
   replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::quick_exit(0);\n    dx.add(0,");
   set_contents(tree.path(answer_name), answer);
   const Result result = tree.run("exercise 4.2");
@@ -152,7 +157,7 @@ TEST_CASE("slow: an answer that ends the program itself has not passed") {
 
 TEST_CASE("slow: an answer that does not come to an end is stopped") {
   const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  std::string answer = contents(solution);
   replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cout << std::flush;\n    dx.add(0,");
   set_contents(tree.path(answer_name), answer);
   const Result result = tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5");
@@ -165,7 +170,7 @@ TEST_CASE("slow: an answer that does not come to an end is stopped") {
 
 TEST_CASE("slow: an answer that prints without end is cut off") {
   const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  std::string answer = contents(solution);
   replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cerr << \"again and again\\n\";\n    dx.add(0,");
   set_contents(tree.path(answer_name), answer);
   const Result result = tree.run("exercise 4.2");
@@ -176,7 +181,7 @@ TEST_CASE("slow: an answer that prints without end is cut off") {
 
 TEST_CASE("slow: an answer's children do not keep the grader") {
   const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  std::string answer = contents(solution);
   replace(answer, "dx.add(0,",
           "if (dy.size(0) == 3 && fork() == 0) {\n      sleep(1000);\n      _exit(0);\n    }\n    dx.add(0,");
   set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
@@ -217,7 +222,7 @@ TEST_CASE("an answer that does not compile is shown with the student's file and 
   CHECK(contains(result.text, "apps/mine/4.2_softmax.cpp:24:"));
   CHECK(contains(result.text, "dz"));
   CHECK(result.text.ends_with("\norrery: apps/mine/4.2_softmax.cpp does not compile (see above)\n"));
-  for (const std::string other : {"student", "_grade.h", "In file included", "passed"})
+  for (const std::string other : {"student", "grades.h", "In file included", "passed"})
     CHECK_FALSE(contains(result.text, other));
 }
 
@@ -234,7 +239,7 @@ TEST_CASE("slow: an answer that the grader cannot use is told to keep the starte
 
 TEST_CASE("slow: an answer that crashes shows the answers before and what it printed, and says so in one line") {
   const ReadersTree tree;
-  std::string answer = contents(tree.path("book/solutions/4.2_softmax.cpp"));
+  std::string answer = contents(solution);
   replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
   set_contents(tree.path(answer_name), answer);
   const Result result = tree.run("exercise 4.2");

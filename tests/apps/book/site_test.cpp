@@ -38,7 +38,8 @@ std::vector<std::string> texts() {
 // How many exercises the chapters have.
 size_t exercises() {
   return static_cast<size_t>(std::count_if(style::tree().begin(), style::tree().end(), [](const style::Source& source) {
-    return source.path.starts_with("apps/book/ch") && source.path.ends_with("_grade.h");
+    return source.folder().starts_with("apps/book/ch") && source.folder().ends_with("/exercises") &&
+           source.path.ends_with(".cpp");
   }));
 }
 

@@ -6,7 +6,6 @@
 #include <set>
 #include <sstream>
 
-#include "apps/check/bug_numbers.h"
 #include "apps/check/bugs.h"
 #include "apps/check/mutants.h"
 #include "apps/check/rows.h"

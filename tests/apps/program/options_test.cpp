@@ -310,7 +310,7 @@ TEST_CASE("each mistake on the command line is one line and exit code 2") {
   check_usage_error("gradcheck softmax nonsense", "'nonsense'", "orrery gradcheck --list");
   check_usage_error("gradcheck --seed", "--seed", "NUMBER");
   check_usage_error("figure", "PICTURE is required; see orrery figure --help", "");
-  check_usage_error("figure nope", "'nope'", "activations, attention, ");
+  check_usage_error("figure nope", "'nope'", "attention, speed, ");
   check_usage_error("lm sample", "--load is required; see orrery lm sample --help", "");
   check_usage_error("gradcheck --threads two", "--threads: 'two'", "from 1 to 256");
   check_usage_error("gradcheck --seed=1 --seed=2", "--seed", "At Most 1");

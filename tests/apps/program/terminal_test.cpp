@@ -8,8 +8,8 @@
 #include <cstdlib>
 
 #include "apps/program/columns.h"
-#include "apps/program/html_page.h"
 #include "apps/program/nearest.h"
+#include "apps/program/shipped_files.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 

@@ -67,7 +67,7 @@ TEST_CASE("promise 6: every function in autograd/ops.h has a long sample") {
   for (const std::string& name : samples::names_of(operation_samples()))
     CHECK_MESSAGE(
         found.contains(name),
-        name << " has no row of more than 8,192 elements: add a long_sample in autograd/check/samples.cpp, or for "
+        name << " has no row of more than 8,192 elements: add a long row in autograd/check/samples.cpp, or for "
                 "a function of single elements use add_unary in simple_samples.cpp");
 }
 

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <set>
 
-#include "apps/check/zoo/bug_zoo_rows.h"
 #include "autograd/check/gradcheck.h"
 #include "autograd/check/proof.h"
 #include "autograd/check/samples.h"
 #include "autograd/ops.h"
+#include "nn/check/sample_rows.h"
 #include "nn/check/samples.h"
 #include "tests/autograd/hidden_mistakes.h"
 

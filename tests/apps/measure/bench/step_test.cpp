@@ -1,5 +1,5 @@
 // Chapter 9. Tests of `orrery bench step`, `bench toy` and `bench promises`: their lines, their files, their mistakes.
-#include "apps/measure/bench/step.h"
+#include "apps/measure/bench/bench.h"
 
 #include <doctest/doctest.h>
 #include <bit>
@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/measure/bench/promises.h"
-#include "apps/measure/bench/toy.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "apps/measure/claims/report.h"
 #include "apps/measure/claims/training.h"
 #include "apps/program/columns.h"
 #include "core/tensor_ops.h"

@@ -1,13 +1,11 @@
 // Chapter 9. Tests of `orrery doctor`: disk, power, speed and peak; its lines, its file, its exit code, and that
 // trainings say the same.
-#include "apps/measure/doctor/doctor.h"
+#include "apps/measure/doctor/checks.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/measure/doctor/checks.h"
-#include "apps/measure/doctor/peak.h"
 #include "tests/apps/run_program.h"
 #include "tests/apps/system_folder.h"
 #include "tests/core/temporary_folder.h"

@@ -7,7 +7,7 @@
 
 #include "apps/program/option_file.h"
 #include "apps/show/report/curves.h"
-#include "apps/show/report/report_page.h"
+#include "apps/show/report/run_files.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/chromium.h"

@@ -8,7 +8,7 @@
 #include <regex>
 #include <set>
 
-#include "apps/show/trace/page.h"
+#include "apps/show/trace/model_pass.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/chromium.h"

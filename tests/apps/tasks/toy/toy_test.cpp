@@ -60,8 +60,6 @@ TEST_CASE("figure draws what toy writes for it, and takes no data for what it co
     check_failure(quoted_program + "figure attention --data '" + attention + "' --out '" + out + "'",
                   "--out " + out + " would write over the numbers to draw");
   CHECK(orrery::contents(attention) == numbers);
-  check_usage_error("figure eps --data '" + losses + "'", "--data", "reads no data");
-  CHECK(run("figure eps").text.starts_with("<svg "));
   check_failure(quoted_program + quick_toy + "--losses /nowhere/losses", "/nowhere/losses");
   check_failure(quoted_program + quick_toy + "--every-head /nowhere/heads", "/nowhere/heads");
   check_usage_error("toy --max-length 512 --every-head '" + heads + "'", "--every-head",

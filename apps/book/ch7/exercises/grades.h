@@ -1,0 +1,210 @@
+// Chapter 7. Grades the exercises of this chapter: each part asks about the exercise of its number, EXERCISE, whose
+// file was read before.
+#if EXERCISE == 1  // input and labels for teacher forcing
+
+void grade(Grader& g) {
+  constexpr i32 bos = 1, eos = 2, pad = 0, ignore = -1;
+  const Tensor sentences = Tensor::of<i32>({2, 3}, {7, 8, 9, 5, 6, pad});
+  const auto shifted = [=] { return my_shift(sentences, bos, eos, pad, ignore); };
+  g.equal("input of a full row", Tensor::of<i32>({1, 4}, {1, 7, 8, 9}),
+          "The decoder reads bos first, and never eos: after eos there is nothing to say.",
+          [=] { return shifted().input.rows(0, 1); });
+  g.equal("labels of a full row", Tensor::of<i32>({1, 4}, {7, 8, 9, 2}),
+          "After bos, the model should say the first word; after the last word, eos.",
+          [=] { return shifted().labels.rows(0, 1); });
+  g.equal("input of a shorter row", Tensor::of<i32>({1, 4}, {1, 5, 6, 0}), "What is behind a sentence stays padding.",
+          [=] { return shifted().input.rows(1, 2); });
+  g.equal("labels of a shorter row", Tensor::of<i32>({1, 4}, {5, 6, 2, -1}),
+          "eos stands right after the last word of its row; what is behind it does not count.",
+          [=] { return shifted().labels.rows(1, 2); });
+  g.equal("labels of both rows that count in the loss", 7,
+          "Three words and eos, two words and eos. All other labels are `ignore`.", [=] {
+            double counting = 0;
+            for (i64 b = 0; b < 2; ++b)
+              for (i64 t = 0; t < 4; ++t) counting += shifted().labels(b, t) != ignore;
+            return counting;
+          });
+}
+
+#elif EXERCISE == 2  // label smoothing
+
+void grade(Grader& g) {
+  const Tensor p = Tensor::of<double>({1, 5}, {0.7, 0.1, 0.1, 0.05, 0.05}), label = Tensor::of<i32>({1}, {0});
+  const double by_hand = -0.92 * std::log(0.7) - 0.02 * (2 * std::log(0.1) + 2 * std::log(0.05));  // as in the chapter
+  g.equal("one row of five classes", by_hand,
+          "Every class gets eps / K, the label's too. Then the label gets what is left of 1.",
+          [=] { return my_smoothed_loss(log(constant(p)), label, 0.1).item(); });
+  g.equal("without smoothing", -std::log(0.7), "With eps = 0, q is 1 at the label and 0 elsewhere.",
+          [=] { return my_smoothed_loss(log(constant(p)), label, 0).item(); });
+  g.equal("four equal logits", std::log(4.0),
+          "Here every log p_k is -log 4, so that only the sum of all q_k matters. What must it be?", [] {
+            return my_smoothed_loss(constant(zeros({1, 4}, f64)), Tensor::of<i32>({1}, {2}), 0.3).item();
+          });
+  const Tensor labels = Tensor::of<i32>({3}, {1, 0, 3});
+  const auto logits = [] {
+    Rng rng(7);
+    return randn({3, 4}, rng, f64);
+  };
+  g.equal("three rows", cross_entropy(constant(logits()), labels, {.label_smoothing = 0.1}).item(),
+          "The mean over the rows.", [=] { return my_smoothed_loss(constant(logits()), labels, 0.1).item(); });
+  g.gradients("the gradient of the logits", "The gradient is (p - q) / n. Is q a constant, and nothing else?", [=] {
+    return checkable([=](const Variable& x) { return my_smoothed_loss(x, labels, 0.1); },
+                     std::vector<Tensor>{logits()});
+  });
+}
+
+#elif EXERCISE == 3  // counting the parameters of the Transformer
+
+void grade(Grader& g) {
+  Rng shapes = Rng::of_shapes();  // the layers take no memory
+  const auto count = [](nn::Module&& layer) { return static_cast<double>(layer.parameter_count()); };
+  g.equal("attention with d_model = 4", 80,
+          "A map from 4 to 4 has 4 * 4 weights and 4 biases. How many maps are there?",
+          [] { return static_cast<double>(my_attention_count(4)); });
+  g.equal("feed-forward with d_model = 4, d_ff = 16", 148, "The first map has 16 biases, the second one 4.",
+          [] { return static_cast<double>(my_feed_forward_count(4, 16)); });
+  g.equal("an encoder layer of the base model",
+          count(nn::EncoderLayer({.d_model = 512, .num_heads = 8, .d_ff = 2048}, shapes)),
+          "Attention, feed-forward and two norms, each norm with a weight and a bias of d_model numbers.",
+          [] { return static_cast<double>(my_encoder_layer_count(512, 2048)); });
+  g.equal("a decoder layer of the base model",
+          count(nn::DecoderLayer({.d_model = 512, .num_heads = 8, .d_ff = 2048}, shapes)),
+          "A decoder layer has a sub-layer more than an encoder layer, and each sub-layer has a norm.",
+          [] { return static_cast<double>(my_decoder_layer_count(512, 2048)); });
+  g.equal("the base model with 37,000 words", static_cast<double>(nn::base(37000).parameter_count()),
+          "Which matrices does the model share? And which part outside the layers has a bias?",
+          [] { return static_cast<double>(my_model_count(37000, 512, 2048, 6)); });
+  g.equal("the big model with 37,000 words", static_cast<double>(nn::big(37000).parameter_count()),
+          "The same formula with other sizes.",
+          [] { return static_cast<double>(my_model_count(37000, 1024, 4096, 6)); });
+}
+
+#elif EXERCISE == 4  // greedy decoding
+
+void grade(Grader& g) {
+  constexpr i32 bos = 1, no_token = -1;
+  constexpr i64 words = 12, max_len = 6;
+  Rng rng(3);
+  nn::Transformer model({.src_vocab_size = words,
+                         .tgt_vocab_size = words,
+                         .layer = {.d_model = 16, .num_heads = 2, .d_ff = 32},
+                         .num_encoder_layers = 1,
+                         .num_decoder_layers = 1},
+                        rng);
+  nn::to(model, f64);
+  const Tensor source = Tensor::of<i32>({1, 4}, {3, 9, 4, 7});
+  const Tensor expected = nn::greedy_decode(model, source, {.bos = bos, .eos = no_token, .max_len = max_len});
+  const auto written = [&](i32 eos, i64 most) {
+    const std::vector<i32> tokens = my_greedy_decode(model, source, bos, eos, most);
+    return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens);
+  };
+  g.equal("one token", slice(expected, 1, 0, 1),
+          "The target is bos alone; its row of the logits says what comes first. bos is not part of the answer.",
+          [&] { return written(no_token, 1); });
+  g.equal("six tokens", expected,
+          "All tokens written so far are the target. Which row of the logits says what comes after them?",
+          [&] { return written(no_token, max_len); });
+  g.check("six tokens that are not all the same", "The first row of the logits always says what comes after bos.", [&] {
+    const std::vector<i32> tokens = my_greedy_decode(model, source, bos, no_token, max_len);
+    return std::set<i32>(tokens.begin(), tokens.end()).size() > 1;
+  });
+  i64 last = max_len - 1;  // the first place of the token that stands there
+  for (i64 t = max_len - 1; t >= 0; --t) last = expected(0, t) == expected(0, max_len - 1) ? t : last;
+  const i32 eos = expected.data<i32>()[last];
+  g.equal("it ends at eos", slice(expected, 1, 0, last + 1), "eos is the last token of the answer, and part of it.",
+          [&] { return written(eos, 2 * max_len); });
+}
+
+#elif EXERCISE == 5  // a cache of keys and values
+
+void grade(Grader& g) {
+  constexpr i64 T = 6, d_k = 4, d_v = 3;
+  Rng rng(7);
+  const Tensor Q = randn({T, d_k}, rng, f64), K = randn({T, d_k}, rng, f64), V = randn({T, d_v}, rng, f64);
+  const auto four_axes = [](const Tensor& x) { return constant(x.reshape({1, 1, x.size(0), x.size(1)})); };
+  const Tensor whole =
+      attention(four_axes(Q), four_axes(K), four_axes(V), Mask::causal()).output.value().reshape({T, d_v});
+  const auto after = [=](MyCache& cache, i64 count) {  // the last answer of `count` calls
+    Tensor y;
+    for (i64 t = 0; t < count; ++t) y = cache.extend(Q.rows(t, t + 1), K.rows(t, t + 1), V.rows(t, t + 1));
+    return y;
+  };
+  const auto answer = [=](i64 count) {
+    MyCache cache;
+    return after(cache, count);
+  };
+  g.equal("the first token", whole.rows(0, 1), "The first position sees itself alone: its weight is 1.",
+          [=] { return answer(1); });
+  g.equal("the second token", whole.rows(1, 2), "The second position sees the first one and itself.",
+          [=] { return answer(2); });
+  g.equal("the sixth token", whole.rows(5, 6), "Row i of K and row i of V belong to the same position.",
+          [=] { return answer(6); });
+  g.equal("after six tokens, K", K, "Keys of all positions, in their order.", [=] {
+    MyCache cache;
+    after(cache, T);
+    return cache.K;
+  });
+  g.equal("after six tokens, V", V, "Values of all positions, in the order of the keys.", [=] {
+    MyCache cache;
+    after(cache, T);
+    return cache.V;
+  });
+}
+
+#elif EXERCISE == 6  // beam search
+
+constexpr i32 eos = 0;
+
+// Probabilities of the tokens 0 (eos), 1, 2 after each beginning; 1/3 each where nothing else is said.
+using Table = std::map<std::vector<i32>, std::vector<double> >;
+
+NextToken model_of(const Table& table) {
+  return [table](const std::vector<i32>& tokens) {
+    const auto found = table.find(tokens);
+    std::vector<double> scores = found == table.end() ? std::vector<double>(3, 1.0 / 3) : found->second;
+    for (double& score : scores) score = std::log(score);
+    return scores;
+  };
+}
+
+Tensor searched(const Table& table, i64 width, i64 max_len) {
+  const std::vector<i32> tokens = my_beam_search(model_of(table), width, eos, max_len);
+  return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
+}
+
+void grade(Grader& g) {
+  // Greedy: 1, 2, eos with 0.5 * 0.4 = 0.2; likeliest: 2, 1, eos with 0.4 * 0.9 = 0.36.
+  const Table misled{{{}, {0.1, 0.5, 0.4}},
+                     {{1}, {0.3, 0.3, 0.4}},
+                     {{2}, {0.05, 0.9, 0.05}},
+                     {{1, 2}, {0.98, 0.01, 0.01}},
+                     {{2, 1}, {0.98, 0.01, 0.01}}};
+  g.equal("a beam of one is greedy decoding", Tensor::of<i32>({3}, {1, 2, 0}),
+          "With width 1, one hypothesis is kept at each length: the likeliest by the sum over its tokens.",
+          [=] { return searched(misled, 1, 5); });
+  g.equal("a beam of two finds a likelier sentence", Tensor::of<i32>({3}, {2, 1, 0}),
+          "Both beginnings stay after the first token. Are extensions of both compared with each other?",
+          [=] { return searched(misled, 2, 5); });
+  // 1, eos with 0.8 * 0.5 = 0.4; 2, eos with 0.15 * 0.9 = 0.135.
+  const Table sure{{{}, {0.05, 0.8, 0.15}}, {{1}, {0.5, 0.25, 0.25}}, {{2}, {0.9, 0.05, 0.05}}};
+  g.equal("a sure end does not make up for an unlikely beginning", Tensor::of<i32>({2}, {1, 0}),
+          "Hypotheses are compared by the sum over all of their tokens.", [=] { return searched(sure, 2, 2); });
+  // 1, eos with 0.5 * 0.5 = 0.25 ends first; 2, 1, eos with 0.48 * 0.9 * 0.9 = 0.39 is likelier.
+  const Table late{
+      {{}, {0.02, 0.5, 0.48}}, {{1}, {0.5, 0.25, 0.25}}, {{2}, {0.05, 0.9, 0.05}}, {{2, 1}, {0.9, 0.05, 0.05}}};
+  g.equal("what ends first need not win", Tensor::of<i32>({3}, {2, 1, 0}),
+          "A finished hypothesis waits, while others of the beam may still become likelier sentences.",
+          [=] { return searched(late, 2, 5); });
+  // eos at once with 0.6: what goes on can only become less likely.
+  const Table early{{{}, {0.6, 0.3, 0.1}}};
+  g.equal("what ended stays in the race", Tensor::of<i32>({1}, {0}),
+          "A finished hypothesis is never extended, and is compared with all others at the end.",
+          [=] { return searched(early, 2, 5); });
+  // 1, 1 with 0.98 * 0.98 is far likelier than eos at once, with 0.01.
+  const Table endless{{{}, {0.01, 0.98, 0.01}}, {{1}, {0.01, 0.98, 0.01}}};
+  g.equal("nothing is longer than max_len", Tensor::of<i32>({2}, {1, 1}),
+          "A hypothesis of max_len tokens is finished without eos, and is compared with the others.",
+          [=] { return searched(endless, 3, 2); });
+}
+
+#endif
