@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <sstream>
 
-#include "apps/check/bug_numbers.h"
 #include "apps/check/bugs.h"
 #include "apps/check/hidden.h"
 #include "apps/check/mutants.h"
@@ -38,7 +36,6 @@ struct CheckerOptions {
   i64 bug = 0, hint = 0, reveal = 0;  // numbers; 0 where none is given
   std::string json;
   std::string seeds;
-  std::string resume;
   i64 seed = 1;
   i64 threads = 1;
 };
@@ -151,17 +148,6 @@ std::string failures_among(size_t wrong, size_t rows) {
          (wrong > 1 ? "fail" : "fails");
 }
 
-// "input 0 [2, 3], input 1 [3]": a symptom may depend on the sizes.
-std::string shapes_of(const Sample& sample) {
-  constexpr size_t most = 6;
-  const Checkable checkable = sample.build(f64);
-  std::ostringstream out;
-  for (size_t i = 0; i < std::min(most, checkable.leaves.size()); ++i)
-    out << (i == 0 ? "" : ", ") << checkable.leaves[i].name << ' ' << checkable.leaves[i].value.shape();
-  if (checkable.leaves.size() > most) out << " and " << checkable.leaves.size() - most << " more";
-  return out.str();
-}
-
 // The symptoms: what fails in the rows that contain the mistake, and what else finds it.
 int show_bug(const CheckerOptions& options) {
   const nn::Bug& bug = bug_of(options.bug);
@@ -182,7 +168,7 @@ int show_bug(const CheckerOptions& options) {
     const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
     if (!proven.proof) ++wrong;
     live.clear();
-    print_proof(std::cout, proven, terminal, shapes_of(row.sample) + "\n" + symptoms(proven.proof));
+    print_proof(std::cout, proven, terminal, symptoms(proven.proof));
   });
   if (stopped) return interrupted;
   if (!std::cout) return done;  // not all rows were tried; if it is the disk that is full, the program says so
@@ -212,17 +198,15 @@ int run(const CheckerOptions& options) {
     reveal_bug(std::cout, options.reveal);
     return done;
   }
-  if (!options.resume.empty() && options.seeds.empty()) usage_error("--resume", "is only for --seeds");
   const std::vector<Row> rows = chosen_rows(options.operations ? operation_rows() : all_rows(), options.names);
   if (options.list) {
     list_rows(std::cout, rows);
     return done;
   }
   check_can_write_text("gradcheck", "--json", options.json);
-  check_can_write("gradcheck", "--resume", options.resume);
   set_threads(static_cast<int>(options.threads));
   if (options.bug > 0) return show_bug(options);
-  if (!options.seeds.empty()) return prove_seeds(rows, options.names, seed_range(options.seeds), options.resume);
+  if (!options.seeds.empty()) return prove_seeds(rows, seed_range(options.seeds));
   print_start(std::cerr, {.seed = options.seed});
   return options.mutate ? mutate_rows(rows, options) : prove_rows(rows, options);
 }
@@ -270,8 +254,6 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   CLI::Option* seed = add_seed(command, options->seed);
   CLI::Option* seeds = add_text(command, "--seeds", options->seeds, "FIRST..LAST",
                                 "Prove the rows with each of these seeds: none may fail");
-  CLI::Option* resume = add_file(command, "--resume", options->resume,
-                                 "With --seeds: keep the results in this file, and continue after the last of them");
   CLI::Option* threads = add_whole_number(
       command, "--threads", options->threads, 1, 256,
       "Threads of the checks of --bug that are no proofs; a proof runs on one, and tries up to 16 by itself");
@@ -280,9 +262,9 @@ void add_gradcheck(CLI::App& program, int& exit_code) {
   exclude(bug, {list, mutate, all, operations});
   exclude(json, {list, bug});
   exclude(seeds, {seed, list, mutate, bug, json});
-  exclude(list, {seed, threads, resume});
+  exclude(list, {seed, threads});
   for (CLI::Option* only : {bugs, hint, reveal})
-    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, resume, threads});
+    exclude(only, {names, all, operations, list, mutate, bug, json, seed, seeds, threads});
   exclude(reveal, {bugs, hint});
   exclude(bugs, {hint});
   when_run(command, exit_code, [options] { return run(*options); });
