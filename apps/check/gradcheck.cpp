@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "apps/check/bugs.h"
 #include "apps/check/hidden.h"
@@ -148,6 +149,17 @@ std::string failures_among(size_t wrong, size_t rows) {
          (wrong > 1 ? "fail" : "fails");
 }
 
+// "input 0 [2, 3], input 1 [3]": a symptom may depend on the sizes.
+std::string shapes_of(const Sample& sample) {
+  constexpr size_t most = 6;
+  const Checkable checkable = sample.build(f64);
+  std::ostringstream out;
+  for (size_t i = 0; i < std::min(most, checkable.leaves.size()); ++i)
+    out << (i == 0 ? "" : ", ") << checkable.leaves[i].name << ' ' << checkable.leaves[i].value.shape();
+  if (checkable.leaves.size() > most) out << " and " << checkable.leaves.size() - most << " more";
+  return out.str();
+}
+
 // The symptoms: what fails in the rows that contain the mistake, and what else finds it.
 int show_bug(const CheckerOptions& options) {
   const nn::Bug& bug = bug_of(options.bug);
@@ -168,7 +180,7 @@ int show_bug(const CheckerOptions& options) {
     const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
     if (!proven.proof) ++wrong;
     live.clear();
-    print_proof(std::cout, proven, terminal, symptoms(proven.proof));
+    print_proof(std::cout, proven, terminal, shapes_of(row.sample) + "\n" + symptoms(proven.proof));
   });
   if (stopped) return interrupted;
   if (!std::cout) return done;  // not all rows were tried; if it is the disk that is full, the program says so

@@ -228,14 +228,16 @@ void add_attention(SampleTable& table) {
     table.add_long("attention", variant, {{{1, 1, n, 2}}, {{1, 1, m, 2}}, {{1, 1, m, 2}}},
                    [](In x) { return attention(x[0], x[1], x[2], Mask()).output; });
   }
-  const auto add_sizes = [&](const std::string& variant, i64 B, i64 n, i64 m, std::vector<DeclaredZero> zeros) {
-    table.add("attention", variant, {{{B, 2, n, 4}}, {{B, 2, m, 4}}, {{B, 2, m, 2}}}, zeros,
+  const auto add_sizes = [&](const std::string& variant, i64 B, i64 n, i64 m, i64 d_k,
+                             std::vector<DeclaredZero> zeros) {
+    table.add("attention", variant, {{{B, 2, n, d_k}}, {{B, 2, m, d_k}}, {{B, 2, m, 2}}}, zeros,
               [](In x) { return attention(x[0], x[1], x[2], Mask()).output; });
   };
   const std::string certain = "softmax over one key is always 1";
-  add_sizes("more keys than queries", 2, 2, 4, {});
-  add_sizes("one query, one key", 2, 1, 1, {{"input 0", certain}, {"input 1", certain}});
-  add_sizes("size 0, no batch row", 0, 3, 3, {});
+  add_sizes("more keys than queries", 2, 2, 4, 4, {});
+  add_sizes("keys of three numbers", 2, 2, 3, 3, {});
+  add_sizes("one query, one key", 2, 1, 1, 4, {{"input 0", certain}, {"input 1", certain}});
+  add_sizes("size 0, no batch row", 0, 3, 3, 4, {});
 }
 
 void add_losses(SampleTable& table) {

@@ -200,11 +200,12 @@ std::vector<Bug> wrong_normalisations() {
       {.name = "attention-scale-forward-only",
        .mistake = "Scores are divided by sqrt(d_k) forward; backward forgets it.",
        .hint = "A forgotten factor is the same in every coordinate: look at the ratio in the message.",
-       .samples = operation_rows("attention", {"everything", "more keys than queries", "one query, one key"},
-                                 [](const Leaves& x) {
-                                   const Variable scores = bugs::bug_9::my_scores(x[0], x[1]);
-                                   return matmul(masked_softmax(scores, Mask()), x[2]);
-                                 })},
+       .samples = operation_rows(
+           "attention", {"everything", "more keys than queries", "keys of three numbers", "one query, one key"},
+           [](const Leaves& x) {
+             const Variable scores = bugs::bug_9::my_scores(x[0], x[1]);
+             return matmul(masked_softmax(scores, Mask()), x[2]);
+           })},
       {.name = "cross-entropy-divided-by-all-targets",
        .mistake = "The gradient is divided by the number of all targets, the loss by the number of those that count.",
        .hint = "Gradient and loss agree as long as there is no padding.",

@@ -79,6 +79,14 @@ TEST_CASE("a bug that is caught is a success, one that survives is a failure") {
   CHECK(gradcheck("--bug 1 softmax").exit_code == wrong_usage);
 }
 
+TEST_CASE("the shapes beside a ratio tell a factor of 2 from the root of 4") {
+  const Result result = gradcheck("--bug 9");
+  CHECK(contains(result.text, "input 0 [2, 2, 3, 4], input 1 [2, 2, 3, 4], input 2 [2, 2, 3, 2]\n"));
+  CHECK(contains(result.text, "ratio 2.0000 everywhere"));
+  CHECK(contains(result.text, "input 0 [2, 2, 2, 3], input 1 [2, 2, 3, 3], input 2 [2, 2, 3, 2]\n"));
+  CHECK(contains(result.text, "ratio 1.7321 everywhere"));
+}
+
 // The tests of the zoo find every bug; here are a few, of each kind.
 TEST_CASE("the symptoms of a bug are shown, and do not name it") {
   for (const i64 number : {2, 7, 12, 17, 22, 27}) {
