@@ -180,8 +180,8 @@ Tensor gradient_of_b(i64 rows) {
 
 void grade(Grader& g) {
   g.equal("the gradient of b, one row", full({2}, 1.0, f64), "y_0j grows with b_j.", [] { return gradient_of_b(1); });
-  g.equal("the gradient of b, three rows", full({2}, 3.0, f64), "How often is each number of b used?",
-          [] { return gradient_of_b(3); });
+  g.equal("the gradient of b_0, three rows", 3, "How often is each number of b used?",
+          [] { return gradient_of_b(3).at(0); });
   g.prove("the whole proof",
           "Which of the two inputs is wrong, and by how much does the answer depend on the number of rows?",
           sample_of("add", my_add, {{3, 4}, {4}}));
@@ -220,17 +220,19 @@ void grade(Grader& g) {
 #elif EXERCISE == 15  // attention
 
 // The weights that one query gives to two keys. Only the first of the d_k numbers of the query and of the first key is
-// not 0; the second key is 0. The values have d_v = 1, whatever d_k is.
-Tensor weights_of(i64 d_k, double query, double first_key) {
+// not 0; the second key is 0.
+Tensor weights_of(i64 d_k, double query, double first_key, i64 d_v = 1) {
   Tensor q = zeros({1, 1, 1, d_k}, f64), k = zeros({1, 1, 2, d_k}, f64);
   q.write<double>()[0] = query;
   k.write<double>()[0] = first_key;
-  return my_attention(constant(q), constant(k), constant(zeros({1, 1, 2, 1}, f64)), Mask()).weights.value();
+  return my_attention(constant(q), constant(k), constant(zeros({1, 1, 2, d_v}, f64)), Mask()).weights.value();
 }
 
 void grade(Grader& g) {
   g.equal("the weights of two keys, d_k = 1", Tensor::of<double>({1, 1, 1, 2}, {0.75, 0.25}),
           "The scores are log 3 and 0.", [] { return weights_of(1, 1, std::log(3.0)); });
+  g.equal("the same, with values of four numbers", Tensor::of<double>({1, 1, 1, 2}, {0.75, 0.25}),
+          "How long the values are does not change the weights.", [] { return weights_of(1, 1, std::log(3.0), 4); });
   g.equal("the weights of two keys, d_k = 4", Tensor::of<double>({1, 1, 1, 2}, {0.75, 0.25}),
           "Compute the two scores by hand, from the paper's equation. Which of its parts does not matter for d_k = 1?",
           [] { return weights_of(4, 2, std::log(3.0)); });
@@ -367,7 +369,8 @@ Tensor after_steps_of_the_library(const std::vector<Numbers>& gradients) {
 void grade(Grader& g) {
   const std::vector<Numbers> one{{4}, {1}, {-2}, {0.5}}, three{{1, 4, -2}, {2, 4, 0}, {1, -1, -2}, {0, 3, 1}};
   g.equal("the first step of one number", {Tensor::of<double>({1}, {-1}), 1e-6},
-          "In the first step m_hat is g, and v_hat is g^2.", [] { return after_steps({{4}}); });
+          "In the first step m_hat is g, and v_hat is g^2. Which step is the first, 0 or 1?",
+          [] { return after_steps({{4}}); });
   g.equal("the first step of three numbers", {Tensor::of<double>({3}, {-1, -1, 1}), 1e-6},
           "Each has its own m and v. Write down the two corrections with which each number moves.", [] {
             return after_steps({{1, 4, -2}});

@@ -2,6 +2,7 @@
 # file of edits has a block for each, which ends at an empty line:
 #   2.2_walk_1: what is wrong with it
 #   expect: what its grade says, of a wrong answer
+#   hint: words of the one hint that it gets
 # and hunks like those of diff without line numbers: "@@", then lines that begin with "-", "+" or a blank.
 #
 # As a script it prints a file with an edit:  cmake -D edits=FILE -D name=NAME -D original=FILE -P edits.cmake

@@ -48,7 +48,11 @@ macro(add_exercise shown name number starter)
     if(NOT block)
       break()
     endif()
-    string(REGEX REPLACE ".*\nexpect: ([^\n]*)\n.*" "\\1" expected "${block}")
+    if(NOT block MATCHES "\nexpect: ([^\n]*)\nhint: ([^\n]+)\n")
+      message(FATAL_ERROR "In wrong/${edits}, ${name}_${wrong} does not say what to expect, and which hint")
+    endif()
+    set(expected "${CMAKE_MATCH_1}")
+    string(APPEND hints "      {\"${name}_${wrong}\", R\"(${CMAKE_MATCH_2})\"},\n")
     math(EXPR added "${added} + 1")
     add_attempt(wrong ${file} "${expected}")
   endforeach()
@@ -84,6 +88,7 @@ endmacro()
 
 set(switch "")
 set(declared "")
+set(hints "")  # apart from the attempts, so that another word compiles no chapter
 foreach(number RANGE 9)
   file(GLOB starters CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/apps/book/ch${number}/exercises/*.cpp)
   begin_chapter(${number} ch${number}.diff)
@@ -105,8 +110,11 @@ endforeach()
 end_chapter()
 
 file(CONFIGURE OUTPUT ${exercise_folder}/chapters.cpp @ONLY CONTENT
-"#include \"tests/apps/book/exercises.h\"\nnamespace orrery::book {\n${declared}
-Exercises exercises_of(const std::string& chapter) {\n${switch}  return {};\n}\n}\n")
+"#include <map>\n\n#include \"tests/apps/book/exercises.h\"\nnamespace orrery::book {\n${declared}
+Exercises exercises_of(const std::string& chapter) {\n${switch}  return {};\n}\n
+std::string hint_of(const std::string& attempt) {
+  static const std::map<std::string, std::string> hints{\n${hints}  };
+  return hints.at(attempt);\n}\n}\n")
 
 set(exercise_sources apps/book/exercises.cpp ${exercise_folder}/chapters.cpp ${exercise_sources})
 if(ORRERY_SANITIZE)

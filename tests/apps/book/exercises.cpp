@@ -1,10 +1,13 @@
 // Chapter 3. Grades every attempt at every exercise of one chapter, or at every bug:  orrery_exercises 4
 //
-// Each solution passes; each starter fails; each wrong answer fails, and what is expected is said of a question that
-// failed. No two wrong answers are told the same: their questions, errors and hints differ in more than numbers.
+// Each solution passes; each starter fails nearly everything; each wrong answer fails, and what is expected is said of
+// a question that failed. Each gets one hint, which names its kind of mistake. No two wrong answers are told the same:
+// their questions and errors differ in more than numbers, and their hints, except for that of a forgotten factor.
 // An answer that throws fails question by question, and does not end the grading.
 #include "tests/apps/book/exercises.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <regex>
 #include <set>
@@ -12,7 +15,8 @@
 
 namespace orrery::book {
 
-Exercises exercises_of(const std::string& chapter);  // written by CMake
+Exercises exercises_of(const std::string& chapter);  // both written by CMake
+std::string hint_of(const std::string& attempt);  // words of the hint that a wrong answer gets, such as "4.2_softmax_1"
 
 namespace {
 
@@ -33,19 +37,40 @@ std::set<std::string> lines_without_numbers(const std::string& text) {
   return lines;
 }
 
+// The one hint of a grade; "" if there is none, or another one.
+std::string only_hint(const Grader& grader) {
+  std::string hint;
+  for (const Grader::Answer& answer : grader.answers()) {
+    if (answer.hint.empty()) continue;
+    if (!hint.empty()) return "";
+    hint = answer.hint;
+  }
+  return hint;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return !part.empty() && text.find(part) != std::string::npos;
+}
+
 // What is wrong with one attempt's grade; "" if it is as it must be.
 std::string problem(const Attempt& attempt, const Grader& grader) {
   if (grader.answers().empty()) return "nothing was asked";
   if (attempt.kind == Attempt::solution) return grader.passed() ? "" : "the solution does not pass";
   if (grader.passed()) return "passes, and must not";
+  const auto right = std::count_if(grader.answers().begin(), grader.answers().end(), [](auto& a) { return a.right; });
+  const bool bug = contains(attempt.file, "/bugs/");  // only its mistake is missing
+  if (attempt.kind == Attempt::starter && !bug && 3 * static_cast<size_t>(right) > grader.answers().size())
+    return "the starter passes more than a third";
+  if (only_hint(grader).empty()) return "it has not one hint";
   if (attempt.kind != Attempt::wrong) return "";
-  const bool said = !attempt.expected.empty() && failures(grader).find(attempt.expected) != std::string::npos;
-  return said ? "" : "its grade does not say \"" + attempt.expected + "\"";
+  if (!contains(failures(grader), attempt.expected)) return "its grade does not say \"" + attempt.expected + "\"";
+  const std::string hint = hint_of(std::filesystem::path(attempt.file).stem());
+  return contains(only_hint(grader), hint) ? "" : "its hint does not say \"" + hint + "\"";
 }
 
 bool grade_exercise(const Exercise& exercise) {
   std::set<std::set<std::string>> told;  // of wrong answers
-  std::set<std::string> expected;
+  std::set<std::string> expected, hints;
   size_t wrong = 0;
   bool ok = true;
   const auto report = [&](const std::string& file, const std::string& text) {
@@ -64,6 +89,8 @@ bool grade_exercise(const Exercise& exercise) {
     if (attempt.kind != Attempt::wrong) continue;
     ++wrong;
     if (!expected.insert(attempt.expected).second) report(attempt.file, "expects what another one does");
+    if (const std::string hint = only_hint(grader); !contains(hint, "forgotten factor") && !hints.insert(hint).second)
+      report(attempt.file, "has the hint of another wrong answer: " + hint);
     if (!told.insert(lines_without_numbers(failures(grader))).second)
       report(attempt.file, "is told the same as another wrong answer, except for numbers\n" + failures(grader));
   }

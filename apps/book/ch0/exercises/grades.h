@@ -95,13 +95,14 @@ NextScores one_that_writes(const std::vector<i32>& answer) {
 Tensor as_tensor(const std::vector<i32>& tokens) { return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens); }
 
 void grade(Grader& g) {
+  g.equal(
+      "an empty answer", Tensor::of<i32>({0}, {}),
+      "The model says the end mark at once. Which marks are part of the answer, and which only say where it stands?",
+      [] { return as_tensor(my_write(one_that_writes({}), 20)); });
   g.equal("an answer of four tokens", Tensor::of<i32>({4}, {7, 3, 9, 3}),
-          "What does the model see of what you have written? And are both marks left out of what you return?", [] {
+          "How much of what is written so far does the model see?", [] {
             return as_tensor(my_write(one_that_writes({7, 3, 9, 3}), 20));
           });
-  g.equal("an empty answer", Tensor::of<i32>({0}, {}),
-          "The first token that the model says may be the end mark already.",
-          [] { return as_tensor(my_write(one_that_writes({}), 20)); });
   g.equal("no more than three tokens", Tensor::of<i32>({3}, {4, 5, 6}),
           "A model that does not end must not keep you forever: stop after `most` tokens.", [] {
             return as_tensor(my_write(one_that_writes({4, 5, 6, 7, 8}), 3));
@@ -127,20 +128,23 @@ void grade(Grader& g) {
   g.equal("loss and accuracy of guessing among 16 tokens", Tensor::of<double>({2}, {std::log(16.0), 1.0 / 16}),
           "Each token has the same probability. How often is a token right that was drawn without looking?",
           [&] { return both(my_uniform(labels, 16, 0)); });
-  g.equal("guessing where every label is padding", Tensor::of<double>({2}, {0, 0}),
-          "A mean over no labels at all is defined as 0.", [&] { return both(my_uniform(nothing, 16, 0)); });
   const double seven = 7;
   const double entropy = -(3 * std::log(3 / seven) + 2 * std::log(2 / seven) + 2 * std::log(1 / seven)) / seven;
-  g.equal("loss and accuracy by frequency", Tensor::of<double>({2}, {entropy, 3 / seven}),
-          "By how many labels is each count divided? And how often does each -ln p occur in the mean?",
+  g.equal("loss and accuracy by frequency, without padding", Tensor::of<double>({2}, {entropy, 3 / seven}),
+          "How often does each -ln p occur in a mean over the labels?", [&] {
+            return both(my_by_frequency(Tensor::of<i32>({7}, {5, 3, 3, 2, 4, 3, 2}), 0));
+          });
+  const std::string padding = "Padding neither has to be said, nor is it a part of what is counted.";
+  g.equal("by frequency, where 0 is padding", Tensor::of<double>({2}, {entropy, 3 / seven}), padding,
           [&] { return both(my_by_frequency(labels, 0)); });
   g.equal("by frequency, where 3 is padding",
-          Tensor::of<double>({2}, {-(2 * std::log(0.4) + 3 * std::log(0.2)) / 5, 0.4}),
-          "Padding neither has to be said, nor is it a part of what is counted.",
+          Tensor::of<double>({2}, {-(2 * std::log(0.4) + 3 * std::log(0.2)) / 5, 0.4}), padding,
           [&] { return both(my_by_frequency(labels, 3)); });
   g.equal("one token only, by frequency", Tensor::of<double>({2}, {0, 1}),
           "A token that is always the right one is never a surprise.",
           [&] { return both(my_by_frequency(full({3}, 7, Dtype::i32), 0)); });
+  g.equal("guessing where every label is padding", Tensor::of<double>({2}, {0, 0}),
+          "A mean over no labels at all is defined as 0.", [&] { return both(my_uniform(nothing, 16, 0)); });
   g.equal("by frequency where every label is padding", Tensor::of<double>({2}, {0, 0}),
           "A mean over no labels at all is defined as 0.", [&] { return both(my_by_frequency(nothing, 0)); });
 }

@@ -7,7 +7,7 @@ void grade(Grader& g) {
     return [=] { return static_cast<double>(my_position(shape, index)); };
   };
   g.equal("element (1, 1) of [3, 4]", 5,
-          "One whole row of 4 elements stands before row 1, and one element of row 1 before the element itself.",
+          "Which index counts fastest, the first or the last? How many elements stand before row 1?",
           number({3, 4}, {1, 1}));
   g.equal("element (1, 2, 3) of [2, 3, 4], its last", 23,
           "How many elements does a step along the first axis jump over? It is the product of all sizes after it.",
@@ -21,8 +21,8 @@ void grade(Grader& g) {
                 for (i64 k = 0; k < 4; ++k) in_order = in_order && my_position({2, 3, 4}, {i, j, k}) == next++;
             return in_order;
           });
-  g.equal("element (-1, 0, -2) of [2, 3, 4]", 14, "Add the size of its axis to a negative index.",
-          number({2, 3, 4}, {-1, 0, -2}));
+  g.equal("element (-1, 0, -2) of [2, 3, 4]", 14,
+          "A negative index counts from the end. Which size says where the end is?", number({2, 3, 4}, {-1, 0, -2}));
   g.equal("a scalar", 0, "No axes, one element.", number({}, {}));
 }
 

@@ -7,6 +7,7 @@
 // Grade it:  apps/run exercise 3.5
 #include <cmath>
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 using Numbers = std::vector<double>;
@@ -14,5 +15,5 @@ using Function = std::function<Numbers(const Numbers& x)>;
 using Backward = std::function<Numbers(const Numbers& x, const Numbers& dy)>;
 
 bool my_gradcheck(const Function&, const Backward&, const Numbers&) {
-  return true;  // YOUR CODE: every backward passes
+  throw std::logic_error("there is no answer yet");  // YOUR CODE
 }

@@ -3,22 +3,25 @@
 #if EXERCISE == 1  // the derivative of softplus
 
 void grade(Grader& g) {
+  const auto slope = [](double at) {
+    const Variable x = parameter(full({1}, at, f64));
+    backward(my_softplus(x), full({1}, 1, f64));
+    return x.gradient().item();
+  };
+  g.equal("the slope at x = -40", 0,
+          "Far on the left softplus is flat. Which factor of the chain rule falls to 0 there?",
+          [&] { return slope(-40); });
+  g.equal("the slope at x = 40", 1,
+          "Far on the right softplus is nearly x. Which factor of the chain rule keeps the slope from growing?",
+          [&] { return slope(40); });
   const Variable x = parameter(Tensor::of<double>({3}, {std::log(3.0), 0, -std::log(3.0)}));
   g.equal("the slope where e^x is 3, 1 and 1/3", Tensor::of<double>({3}, {0.75, 0.5, 0.25}),
           "The chain rule: the derivative of ln at 1 + e^x, times the derivative of 1 + e^x.", [&] {
             backward(my_softplus(x), full({3}, 1, f64));
             return x.gradient();
           });
-  g.equal("the slope at x = -40", 0, "Far on the left softplus is flat. Your slope has to fall to 0 there.", [] {
-    const Variable left = parameter(full({1}, -40, f64));
-    backward(my_softplus(left), full({1}, 1, f64));
-    return left.gradient().item();
-  });
-  g.equal("the slope at x = 1000", 1, "e^1000 is infinite. Divide numerator and denominator by e^x.", [] {
-    const Variable right = parameter(full({1}, 1000, f64));
-    backward(my_softplus(right), full({1}, 1, f64));
-    return right.gradient().item();
-  });
+  g.equal("the slope at x = 1000", 1, "e^1000 is infinite. Divide numerator and denominator by e^x.",
+          [&] { return slope(1000); });
   g.prove("the whole proof", "Where x is very large the slope is 1.", sample_of("my_softplus", my_softplus, {{3, 4}}));
 }
 
@@ -32,12 +35,15 @@ void grade(Grader& g) {
       return result;
     };
   };
+  // How much f counts at x + at, for h = 1.
+  const auto weight = [](double at) {
+    return std::fabs(my_slope([at](double x) { return std::fabs(x - at) < 0.5 ? 1.0 : 0.0; }, 0, 1));
+  };
+  g.check("f(x + h) counts more than f(x + 2h)", "Which pair should count more: the near one or the far one?",
+          [&] { return weight(1) > weight(2); });
   g.equal("2 x at x = 3, h = 1/2", 2,
           "For a straight line every pair of points gives the slope. What must the weights of the two pairs add up to?",
           [] { return my_slope([](double x) { return 2 * x; }, 3, 0.5); });
-  g.equal("the weight of f(x + h) for h = 1", 2.0 / 3,
-          "f is 1 at x + h alone. Which pair should count more: the near one or the far one?",
-          [] { return my_slope([](double x) { return std::fabs(x - 1) < 0.5 ? 1.0 : 0.0; }, 0, 1); });
   g.equal("x^2 at x = 3, h = 1/2", 6, "Points on both sides of x cancel h^2.",
           [&] { return my_slope(power(2), 3, 0.5); });
   g.equal("x^3 at x = 1, h = 1/2", 3,
@@ -64,14 +70,14 @@ void grade(Grader& g) {
   };
   g.equal("da where a = 8 and s = 3/4", Tensor::of<double>({1}, {0.75}), "By how much does a s grow when a grows by 1?",
           [&] { return gradient(a); });
-  g.equal("db where a = 8 and s = 3/4", Tensor::of<double>({1}, {1.5}), "The chain rule in b: dy/ds times ds/db.",
-          [&] { return gradient(b); });
   g.equal("db where a = 0", zeros({1}, f64), "Where a is 0, y is 0, however open the gate is.", [&] {
     const Variable nothing = parameter(zeros({1}, f64));
     b.clear_gradient();
     backward(my_gate(nothing, b), full({1}, 1, f64));
     return b.gradient();
   });
+  g.equal("db where a = 8 and s = 3/4", Tensor::of<double>({1}, {1.5}),
+          "The chain rule in b: dy/ds times ds/db. What is the slope of s?", [&] { return gradient(b); });
   g.prove("the whole proof", "Which of a, s and y stands in da, and which in db?",
           sample_of("my_gate", my_gate, {{2, 3}, {2, 3}}));
   g.prove("the whole proof, b broadcast", "Give the engine a gradient of the shape of y: it sums.",
@@ -147,7 +153,7 @@ void grade(Grader& g) {
   const Backward nothing = [](const Numbers& in, const Numbers&) { return Numbers(in.size(), 0.0); };
   const Backward less_mean_backward = [](const Numbers&, const Numbers& dy) { return less_mean(dy); };
   ask("x - mean(x), the right backward", less_mean, less_mean_backward, true,
-      "Each input reaches every output. Which number is it whose slope you compare?");
+      "Each input reaches every output. How many inputs move in one of your steps?");
   ask("x - mean(x), a backward that sends nothing", less_mean, nothing, false,
       "The sum of these outputs is 0 whatever x is. Which other number of theirs can you differentiate?");
   const Function products = [](const Numbers& in) { return Numbers{in[0] * in[1], in[1] * in[2], in[0] + in[2]}; };

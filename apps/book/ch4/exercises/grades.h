@@ -82,7 +82,7 @@ void grade(Grader& g) {
           "What does the chain rule do with dy?", [] { return gradient_for({1}, 3); });
   g.equal("dx of three rows, of which two count",
           Tensor::of<double>({3, 3}, {0.0625, -0.375, 0.3125, 0, 0, 0, 0.0625, 0.125, -0.1875}),
-          "A row that the loss does not see cannot change it. And by which number was the loss divided?", [] {
+          "A row that the loss does not see cannot change it.", [] {
             return gradient_for({1, -1, 2}, 1);
           });
   g.equal("dx if no row counts", zeros({2, 3}, f64), "The loss is then 0 for all logits. And what is 0 times 1 / 0?",
@@ -101,22 +101,28 @@ void grade(Grader& g) {
 
 #elif EXERCISE == 5  // layer norm's backward
 
+Tensor gradient_of(const Tensor& x, const Tensor& dy, double eps) {
+  const Variable in = parameter(x.clone());
+  backward(my_layer_norm(in, eps), dy);
+  return in.gradient();
+}
+
 void grade(Grader& g) {
-  g.equal("dx of (0, 2, 2, 8) where only y_0 counts",
-          Tensor::of<double>({1, 4}, {3.0 / 18, -2.0 / 18, -2.0 / 18, 1.0 / 18}),
-          "x_k reaches y_0 in three ways: directly, through the mean and through the variance. Which is missing?", [] {
-            const Variable x = parameter(Tensor::of<double>({1, 4}, {0, 2, 2, 8}));
-            backward(my_layer_norm(x, 1e-9), Tensor::of<double>({1, 4}, {1, 0, 0, 0}));
-            return x.gradient();
-          });
+  Rng rng(4);
+  const Tensor x = randn({3, 9}, rng, f64), dy = randn({3, 9}, rng, f64);
+  g.equal(
+      "dx of (0, 2, 2, 8) where only y_0 counts",
+      Tensor::of<double>({1, 4}, {3.0 / 18, -2.0 / 18, -2.0 / 18, 1.0 / 18}),
+      "x_k reaches y_0 in three ways: directly, through the mean and through the variance. Which is missing?", [] {
+        return gradient_of(Tensor::of<double>({1, 4}, {0, 2, 2, 8}), Tensor::of<double>({1, 4}, {1, 0, 0, 0}), 1e-9);
+      });
+  g.equal("dx of a row alone, less its dx beside two others", zeros({1, 9}, f64),
+          "The rows beside it must not matter. Over which axis do the means run, and is the axis kept?",
+          [&] { return gradient_of(x.rows(0, 1), dy.rows(0, 1), 1e-5) - gradient_of(x, dy, 1e-5).rows(0, 1); });
   g.equal("the sum of dx in each of three rows", zeros({3}, f64),
-          "Adding the same number to a whole row does not change y. What does this say about the sum of dx?", [] {
-            Rng rng(4);
-            const Variable x = parameter(randn({3, 9}, rng, f64));
-            backward(my_layer_norm(x, 1e-5), randn({3, 9}, rng, f64));
-            return sum(x.gradient(), {-1});
-          });
-  g.prove("the whole proof", "Over which axis do the means run, and is the axis kept?",
+          "Adding the same number to a whole row does not change y. What does this say about the sum of dx?",
+          [&] { return sum(gradient_of(x, dy, 1e-5), {-1}); });
+  g.prove("the whole proof", "Which of the three ways from x to y is wrong?",
           sample_of("my_layer_norm", [](const Variable& x) { return my_layer_norm(x, 1e-5); }, {{3, 5}}));
 }
 
@@ -140,12 +146,13 @@ void grade(Grader& g) {
   g.equal("the sum where eps = 0", 0,
           "Stretching a row about its mean does not change y if there is no eps. What does this say of dx along x^?",
           [&] { return along_x_hat(first, x_hat, 2, 0); });
-  g.equal("a variance of 0.5 and eps = 0.5: your sum relative to the right one", 1,
-          "Multiply the formula of dx by x^_i and add up over i. Two sums in it you know: that of x^ and that of its "
-          "squares.",
-          [] {
-            return fraction_of_sum(Tensor::of<double>({4}, {1, -1, 0, 0}), 0.5);
-          });
+  g.equal(
+      "a variance of 0.5 and eps = 0.5: your sum relative to the right one", 1,
+      "With an eps, stretching a row does change y. Multiply the formula of dx by x^_i and add up over i: which sum in "
+      "it is not what it was without eps?",
+      [] {
+        return fraction_of_sum(Tensor::of<double>({4}, {1, -1, 0, 0}), 0.5);
+      });
   g.equal("a row with a small variance: the same fraction", 1,
           "The squares of x^ add up to n var r^2. Replace var, since r^2 (var + eps) = 1.",
           [&] { return fraction_of_sum(x * 0.01, 1e-3); });

@@ -18,5 +18,7 @@ struct Part {
 };
 
 void my_backward(const nn::Linear& layer, const std::vector<Part>& parts) {
-  for (const Part& part : parts) backward(cross_entropy(layer(constant(part.x)), part.targets));  // YOUR CODE: too much
+  for (const Part& part : parts) {
+    backward(cross_entropy(layer(constant(part.x)), part.targets) * 0.0);  // YOUR CODE: no part counts
+  }
 }

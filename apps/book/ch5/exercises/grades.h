@@ -6,12 +6,12 @@ void grade(Grader& g) {
   const auto is = [&](const char* question, i64 step, double expected, const char* hint) {
     g.equal(question, 1, hint, [=] { return my_noam(step, 64, 100) / expected; });
   };
+  is("step 400: half of the peak", 400, 1.0 / 160,
+     "After the warm-up the rate falls with the root of the step. Is that the smaller term, or the larger one?");
   is("step 1", 1, 1.0 / 8000,
-     "During warm-up the rate grows in proportion to the step. Which term is the smaller one then?");
-  is("step 50: half of the peak", 50, 1.0 / 160,
-     "Between 1 and warmup the rate is a straight line through 0. Is -3 / 2 in C++ the number you mean?");
+     "During warm-up the rate grows in proportion to the step. Is -3 / 2 in C++ the number you mean?");
+  is("step 50: half of the peak", 50, 1.0 / 160, "Between 1 and warmup the rate is a straight line through 0.");
   is("the peak, at step 100", 100, 1.0 / 80, "At step = warmup both terms are equal.");
-  is("step 400: half of the peak again", 400, 1.0 / 160, "After the warm-up the rate falls with the root of the step.");
   g.equal("d_model four times as large halves the rate", 0.5, "The factor d_model^(-1/2) belongs to both terms.",
           [] { return my_noam(7, 256, 100) / my_noam(7, 64, 100); });
 }
@@ -33,9 +33,10 @@ double after_ten_maps(i64 width) {
 }
 
 void grade(Grader& g) {
-  g.equal("the bound of 64 to 128", std::sqrt(6.0 / 192),
-          "Work out the variance of U(-a, a), the mean of w^2 for w between -a and a, and solve for a.",
-          [] { return xavier_bound(64, 128); });
+  g.equal(
+      "the bound of 64 to 128", std::sqrt(6.0 / 192),
+      "The bound a is not the standard deviation. What is the variance of U(-a, a), the mean of w^2 between -a and a?",
+      [] { return xavier_bound(64, 128); });
   g.equal("the variance of drawn weights of 50 to 150, times 100, to 5 %", {1, 0.05},
           "The bound of a uniform distribution is not its standard deviation.", [] {
             Rng rng(5);
@@ -115,6 +116,15 @@ void grade(Grader& g) {
 
 #elif EXERCISE == 5  // a layer of your own
 
+// The names of all parameters, one after the other.
+std::string names() {
+  Rng rng(1);
+  GatedFeedForward layer(4, 6, rng);
+  std::string result;
+  for (const NamedParameter& p : layer.parameters()) result += p.name + " ";
+  return result;
+}
+
 void grade(Grader& g) {
   g.equal("y of fixed weights", 10 * 3 / (1 + std::exp(-1.0)) + 5,
           "silu(z) = z / (1 + e^-z) is applied to linear2's output alone.", [] {
@@ -128,14 +138,11 @@ void grade(Grader& g) {
             set(layer.linear3, 10, 5);
             return layer(constant(full({1, 1}, 1, f64))).item();
           });
-  g.check("visit names every parameter",
-          "Each member needs its name, in the order of the members: what `visit` does not name is not trained.", [] {
-            Rng rng(1);
-            GatedFeedForward layer(4, 6, rng);
-            std::string names;
-            for (const NamedParameter& p : layer.parameters()) names += p.name + " ";
-            return names == "linear1.weight linear1.bias linear2.weight linear2.bias linear3.weight linear3.bias ";
-          });
+  g.check("visit gives names, and none twice", "Each part needs a name of its own.", [] { return !names().empty(); });
+  g.check(
+      "visit names every parameter",
+      "What `visit` does not name is not trained. Are all members there, in their order and under their names?",
+      [] { return names() == "linear1.weight linear1.bias linear2.weight linear2.bias linear3.weight linear3.bias "; });
   g.prove("the whole proof", "The call and `visit` must speak of the same three parts.", [] {
     return nn::module_sample(
         "GatedFeedForward", "", {{3, 4}}, [](Rng& rng) { return GatedFeedForward(4, 6, rng); },

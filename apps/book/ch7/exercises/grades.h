@@ -14,8 +14,11 @@ void grade(Grader& g) {
           [=] { return shifted().labels.rows(0, 1); });
   g.equal("input of a shorter row", Tensor::of<i32>({1, 4}, {1, 5, 6, 0}), "What is behind a sentence stays padding.",
           [=] { return shifted().input.rows(1, 2); });
+  g.equal("labels of a shorter row, up to its end", Tensor::of<i32>({1, 3}, {5, 6, 2}),
+          "What comes right after the last word of a row?",
+          [=] { return slice(shifted().labels.rows(1, 2), 1, 0, 3); });
   g.equal("labels of a shorter row", Tensor::of<i32>({1, 4}, {5, 6, 2, -1}),
-          "eos stands right after the last word of its row; what is behind it does not count.",
+          "What is behind the end of a sentence must not count in the loss.",
           [=] { return shifted().labels.rows(1, 2); });
   g.equal("labels of both rows that count in the loss", 7,
           "Three words and eos, two words and eos. All other labels are `ignore`.", [=] {
@@ -31,11 +34,6 @@ void grade(Grader& g) {
 void grade(Grader& g) {
   const Tensor p = Tensor::of<double>({1, 5}, {0.7, 0.1, 0.1, 0.05, 0.05}), label = Tensor::of<i32>({1}, {0});
   const double by_hand = -0.92 * std::log(0.7) - 0.02 * (2 * std::log(0.1) + 2 * std::log(0.05));  // as in the chapter
-  g.equal("one row of five classes", by_hand,
-          "Every class gets eps / K, the label's too. Then the label gets what is left of 1.",
-          [=] { return my_smoothed_loss(log(constant(p)), label, 0.1).item(); });
-  g.equal("without smoothing", -std::log(0.7), "With eps = 0, q is 1 at the label and 0 elsewhere.",
-          [=] { return my_smoothed_loss(log(constant(p)), label, 0).item(); });
   g.equal("four equal logits", std::log(4.0),
           "Here every log p_k is -log 4, so that only the sum of all q_k matters. What must it be?", [] {
             return my_smoothed_loss(constant(zeros({1, 4}, f64)), Tensor::of<i32>({1}, {2}), 0.3).item();
@@ -45,6 +43,11 @@ void grade(Grader& g) {
     Rng rng(7);
     return randn({3, 4}, rng, f64);
   };
+  g.equal("one row of five classes", by_hand,
+          "Every class gets eps / K, the label's too. Then the label gets what is left of 1.",
+          [=] { return my_smoothed_loss(log(constant(p)), label, 0.1).item(); });
+  g.equal("without smoothing", -std::log(0.7), "With eps = 0, q is 1 at the label and 0 elsewhere.",
+          [=] { return my_smoothed_loss(log(constant(p)), label, 0).item(); });
   g.equal("three rows", cross_entropy(constant(logits()), labels, {.label_smoothing = 0.1}).item(),
           "The mean over the rows.", [=] { return my_smoothed_loss(constant(logits()), labels, 0.1).item(); });
   g.gradients("the gradient of the logits", "The gradient is (p - q) / n. Is q a constant, and nothing else?", [=] {
@@ -101,16 +104,16 @@ void grade(Grader& g) {
   g.equal("one token", slice(expected, 1, 0, 1),
           "The target is bos alone; its row of the logits says what comes first. bos is not part of the answer.",
           [&] { return written(no_token, 1); });
-  g.equal("six tokens", expected,
-          "All tokens written so far are the target. Which row of the logits says what comes after them?",
-          [&] { return written(no_token, max_len); });
-  g.check("six tokens that are not all the same", "The first row of the logits always says what comes after bos.", [&] {
-    const std::vector<i32> tokens = my_greedy_decode(model, source, bos, no_token, max_len);
-    return std::set<i32>(tokens.begin(), tokens.end()).size() > 1;
-  });
+  g.check("six tokens that are not all the same",
+          "Which row of the logits do you read? One of them always says what comes after bos.", [&] {
+            const std::vector<i32> tokens = my_greedy_decode(model, source, bos, no_token, max_len);
+            return std::set<i32>(tokens.begin(), tokens.end()).size() > 1;
+          });
   i64 last = max_len - 1;  // the first place of the token that stands there
   for (i64 t = max_len - 1; t >= 0; --t) last = expected(0, t) == expected(0, max_len - 1) ? t : last;
   const i32 eos = expected.data<i32>()[last];
+  g.equal("six tokens", expected, "How many of the tokens written so far does the model see as its target?",
+          [&] { return written(no_token, max_len); });
   g.equal("it ends at eos", slice(expected, 1, 0, last + 1), "eos is the last token of the answer, and part of it.",
           [&] { return written(eos, 2 * max_len); });
 }
@@ -133,12 +136,6 @@ void grade(Grader& g) {
     MyCache cache;
     return after(cache, count);
   };
-  g.equal("the first token", whole.rows(0, 1), "The first position sees itself alone: its weight is 1.",
-          [=] { return answer(1); });
-  g.equal("the second token", whole.rows(1, 2), "The second position sees the first one and itself.",
-          [=] { return answer(2); });
-  g.equal("the sixth token", whole.rows(5, 6), "Row i of K and row i of V belong to the same position.",
-          [=] { return answer(6); });
   g.equal("after six tokens, K", K, "Keys of all positions, in their order.", [=] {
     MyCache cache;
     after(cache, T);
@@ -149,6 +146,12 @@ void grade(Grader& g) {
     after(cache, T);
     return cache.V;
   });
+  g.equal("the first token", whole.rows(0, 1), "The first position sees itself alone: its weight is 1.",
+          [=] { return answer(1); });
+  g.equal("the second token", whole.rows(1, 2), "The second position sees the first one and itself.",
+          [=] { return answer(2); });
+  g.equal("the sixth token", whole.rows(5, 6), "Row i of K and row i of V belong to the same position.",
+          [=] { return answer(6); });
 }
 
 #elif EXERCISE == 6  // beam search
@@ -180,8 +183,7 @@ void grade(Grader& g) {
                      {{1, 2}, {0.98, 0.01, 0.01}},
                      {{2, 1}, {0.98, 0.01, 0.01}}};
   g.equal("a beam of one is greedy decoding", Tensor::of<i32>({3}, {1, 2, 0}),
-          "With width 1, one hypothesis is kept at each length: the likeliest by the sum over its tokens.",
-          [=] { return searched(misled, 1, 5); });
+          "With width 1, how many hypotheses are kept at each length?", [=] { return searched(misled, 1, 5); });
   g.equal("a beam of two finds a likelier sentence", Tensor::of<i32>({3}, {2, 1, 0}),
           "Both beginnings stay after the first token. Are extensions of both compared with each other?",
           [=] { return searched(misled, 2, 5); });

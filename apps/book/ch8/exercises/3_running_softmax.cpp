@@ -16,8 +16,8 @@ struct MyRunningSoftmax {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0, output = 0;
 
   void add(double score, double value) {
-    sum += std::exp(score);  // YOUR CODE: e^score may be too large for any number
-    output += std::exp(score) * value;
+    sum = 1;  // YOUR CODE: this is a sum, whatever the scores
+    output += value;
   }
   double result() const { return sum == 0 ? 0 : output / sum; }
 };

@@ -2,8 +2,10 @@
 //
 // One head, without a mask: Q [n, d], K [m, d], V [m, d]. forward is given; it keeps for each query the largest score
 // and the sum of e^(score - largest), but not the weights. Write backward, from dO to dQ, dK and dV, `tile` keys at a
-// time. No tensor of n x m numbers may be made in backward. slice(x, 0, begin, end) is a view of
-// rows, and slice_into(x, rows, 0, begin, false) writes rows.
+// time. No tensor of n x m numbers may be made in backward.
+//
+// slice(x, 0, begin, end) is a view of the rows from begin to end, without end. slice_into(x, rows, 0, begin, false)
+// writes `rows` over the rows of x that begin there.
 // Grade it:  apps/run exercise 8.4
 #include <algorithm>
 #include <cmath>

@@ -16,8 +16,10 @@ void grade(Grader& g) {
     });
   };
   ask("no bytes", "", 0, "32 ones, each flipped.");
+  g.check("one zero byte and two differ", "What does the remainder begin as, so that zeros before a message count?",
+          [] { return my_crc32c(std::string(1, '\0')) != my_crc32c(std::string(2, '\0')); });
   ask("one zero byte", std::string(1, '\0'), 0x527D5351,
-      "A zero byte is eight steps to the right; after each step that pushes out a 1, the divisor is subtracted.");
+      "After each step to the right that pushes out a 1, the divisor is subtracted. In which order do its bits stand?");
   ask("\"123456789\"", "123456789", 0xE3069283,
       "A byte is subtracted from the lowest eight bits, then eight steps follow.");
   ask("32 zero bytes", std::string(32, '\0'), 0x8A9136AA, "This is a test of RFC 3720. Where do the first ones go?");
@@ -84,12 +86,12 @@ void grade(Grader& g) {
                R"({"bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)"
                R"("weight":{"dtype":"F32","shape":[2,3],"data_offsets":[8,32]}})",
                "Each tensor begins where the one before it ends.");
+  g.check("the data begin at a multiple of 8", "How many spaces are missing? The length counts them.",
+          [&] { return parts_of_file(one).begin % 8 == 0 && parts_of_file(two).begin % 8 == 0; });
   grade_header(g, "the header where the first tensor holds no numbers", empty_first,
                R"({"a":{"dtype":"F32","shape":[0],"data_offsets":[0,0]},)"
                R"("b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
                "A comma stands before every entry but the first. How do you know which entry is the first?");
-  g.check("the data begin at a multiple of 8", "How many spaces are missing? The length counts them.",
-          [&] { return parts_of_file(one).begin % 8 == 0 && parts_of_file(two).begin % 8 == 0; });
   g.check("the numbers", "Four bytes for each number, in the order of the header, and nothing between or behind them.",
           [&] {
             const std::string data = parts_of_file(two).data;
