@@ -175,17 +175,17 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault 
            .vocabulary = config.tgt_vocab_size}};
 }
 
-std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault) {
+std::vector<LeakCheck> leakchecks(std::shared_ptr<CausalModel> model, MaskFault fault) {
   check(fault != MaskFault::padding, "leakcheck", "this model has no padding to break");
-  const i64 T = std::min<i64>(7, model->config.max_len), vocabulary = model->config.vocab_size;
+  const i64 T = std::min<i64>(7, model->max_len()), vocabulary = model->vocab_size();
   const auto logits = [=](const Tensor& ids) {
     const NoGradient no_gradient;
     Pass pass;
     if (fault != MaskFault::causal) return faulty((*model)(ids, pass).value(), fault);
-    // A Gpt accepts no other mask, so its steps are repeated here with the wrong one.
+    // Such a model accepts no other mask, so its steps are repeated here with the wrong one.
     Variable x = model->embed(ids, pass);
     for (const EncoderLayer& layer : model->layers) x = layer(x, causal_mask(T, fault), pass);
-    return model->head(model->final_norm(x)).value();
+    return model->head(model->normalized(x)).value();
   };
   return {{.name = "gpt",
            .inputs = "ids",

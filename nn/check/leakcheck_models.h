@@ -5,14 +5,13 @@
 //   Encoder       x -> y                       padding
 //   Decoder       x -> y, memory -> y          causality and padding; padding of the memory
 //   Transformer   source -> memory, source -> logits, target -> logits
-//   Gpt           ids -> logits                causality; a GPT has no padding
+//   CausalModel   ids -> logits                causality; a GPT has no padding
 // Every batch has several rows, so that each check includes other rows. With padding, their lengths differ.
 #pragma once
 
 #include <memory>
 
 #include "nn/check/leakcheck.h"
-#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
@@ -36,6 +35,6 @@ std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64
                                            MaskFault fault = MaskFault::none);
 /// The checks of a whole model, on token ids. Without a fault they use the masks that the model makes from the ids.
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault fault = MaskFault::none);
-std::vector<LeakCheck> leakchecks(std::shared_ptr<Gpt> model, MaskFault fault = MaskFault::none);
+std::vector<LeakCheck> leakchecks(std::shared_ptr<CausalModel> model, MaskFault fault = MaskFault::none);
 
 }  // namespace orrery::nn

@@ -15,7 +15,8 @@ void check_length(i64 max_len, i64 positions) {
 }
 
 // A Transformer's states begin with room for at most this many positions: few sentences come near max_len. Doubled a
-// few times, the room is for max_len, or hardly more. Those of a GPT have room for max_len at once.
+// few times, the room is for max_len, or hardly more. Those of a model without an encoder have room for max_len at
+// once.
 constexpr i64 most_at_first = 32;
 i64 first_capacity(i64 max_len) {
   i64 capacity = max_len;
@@ -23,40 +24,41 @@ i64 first_capacity(i64 max_len) {
   return capacity;
 }
 
-// Error: the state belongs to a model with more or fewer layers than this model.
-void check_layers(size_t of_state, size_t of_model) {
-  check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
-}
-
-// The input of the first layer for tokens [B, n] that follow those read so far.
-Variable embedded(const Embedding& table, double factor, const Tensor& tokens, const DecoderState& state) {
-  const i64 end = state.length + dims<2>(tokens, "tokens")[1], room = state.positions.size(0);
-  check(end <= room, "decoder state", "is full: ", state.length, " + ", end - state.length, " positions of ", room);
-  const Dtype of_model = table.weight.dtype(), of_state = state.positions.dtype();
-  check(of_state == of_model, "decoder state", "dtypes differ (", of_model, " and ", of_state, ")");
-  return embedding_sum(table.weight, tokens, factor, constant(state.positions.rows(state.length, end)));
+// Errors: the state is full, or of a model of another dtype or with other numbers of layers than this one.
+void check_fits(const DecoderState& state, const Tensor& tokens, Dtype dtype, size_t layers,
+                size_t layers_with_memory) {
+  const auto check_layers = [](size_t of_state, size_t of_model) {
+    check(of_state == of_model, "decoder state", "is of a model of ", of_state, " layers, this one has ", of_model);
+  };
+  check_layers(state.self_attn.size(), layers);
+  check_layers(state.memory.size(), layers_with_memory);
+  const i64 n = dims<2>(tokens, "tokens")[1];
+  check(n <= state.max_len - state.length, "decoder state", "is full: ", state.length, " + ", n, " positions of ",
+        state.max_len);
+  check(state.dtype == dtype, "decoder state", "dtypes differ (", dtype, " and ", state.dtype, ")");
 }
 
 }  // namespace
 
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
   check_length(max_len, model.config.max_len);
-  const Tensor positions = model.tgt_positions.first_rows(max_len, memory.dtype()).value();
-  DecoderState state{.self_attn = {}, .memory = {}, .positions = positions.rows(0, max_len)};
+  const Dtype dtype = memory.dtype();
+  DecoderState state{.positions = model.tgt_positions.first_rows(max_len, dtype).value().rows(0, max_len),
+                     .max_len = max_len,
+                     .dtype = dtype};
   const Variable harmless = with_harmless_padding(memory, memory_mask);
   for (const DecoderLayer& layer : model.decoder.layers) {
-    state.self_attn.push_back(layer.self_attn->state(memory.size(0), first_capacity(max_len), memory.dtype()));
+    state.self_attn.push_back(layer.self_attn->state(memory.size(0), first_capacity(max_len), dtype));
     state.memory.push_back(layer.multihead_attn->memory_state(harmless, memory_mask));
   }
   return state;
 }
 
-DecoderState decoder_state(const Gpt& model, i64 B, i64 max_len) {
-  check_length(max_len, model.config.max_len);
-  const Tensor& positions = model.position_embedding.weight.value();
-  DecoderState state{.self_attn = {}, .memory = {}, .positions = positions.rows(0, max_len)};
+DecoderState decoder_state(const CausalModel& model, i64 B, i64 max_len) {
+  check_length(max_len, model.max_len());
+  DecoderState state{.max_len = max_len, .dtype = model.dtype()};
   for (const EncoderLayer& layer : model.layers)
-    state.self_attn.push_back(layer.self_attn->state(B, max_len, positions.dtype()));
+    state.self_attn.push_back(layer.self_attn->state(B, max_len, state.dtype));
   return state;
 }
 
@@ -66,36 +68,33 @@ void DecoderState::choose(std::span<const i64> chosen) {
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
-  check_layers(state.self_attn.size(), model.decoder.layers.size());
-  check_layers(state.memory.size(), model.decoder.layers.size());
+  const std::vector<DecoderLayer>& layers = model.decoder.layers;
+  const Variable& table = model.tgt_embed.weight;
+  check_fits(state, tokens, table.dtype(), layers.size(), layers.size());
   Pass pass = Pass::inference();
-  const double root_d_model = std::sqrt(static_cast<double>(model.config.layer.d_model));
   DecoderState after = state;  // so that after an error the state is as before
-  Variable x = embedded(model.tgt_embed, root_d_model, tokens, state);
-  for (size_t i = 0; i < after.self_attn.size(); ++i) {
-    const DecoderLayer& layer = model.decoder.layers[i];
-    x = layer.with_attentions(
-        x, pass, [&](const Variable& in) { return layer.self_attn->next(in, after.self_attn[i]); },
-        [&](const Variable& in) { return layer.multihead_attn->next(in, after.memory[i]); });
-  }
+  after.length += tokens.size(1);
+  Variable x = embedding_sum(table, tokens, std::sqrt(static_cast<double>(model.config.layer.d_model)),
+                             constant(state.positions.rows(state.length, after.length)));
+  for (size_t i = 0; i < layers.size(); ++i)
+    x = layers[i].with_attentions(
+        x, pass, [&](const Variable& in) { return layers[i].self_attn->next(in, after.self_attn[i]); },
+        [&](const Variable& in) { return layers[i].multihead_attn->next(in, after.memory[i]); });
   if (model.decoder.norm) x = (*model.decoder.norm)(x);
-  after.length += x.size(1);
   state = std::move(after);
   return x;
 }
 
-Variable next_positions(const Gpt& model, const Tensor& tokens, DecoderState& state) {
-  check_layers(state.self_attn.size(), model.layers.size());
+Variable next_positions(const CausalModel& model, const Tensor& tokens, DecoderState& state) {
+  check_fits(state, tokens, model.dtype(), model.layers.size(), 0);
   Pass pass = Pass::inference();
   DecoderState after = state;
-  Variable x = embedded(model.token_embedding, 1.0, tokens, state);
-  for (size_t i = 0; i < after.self_attn.size(); ++i) {
-    const EncoderLayer& layer = model.layers[i];
-    x = layer.with_attention(x, pass,
-                             [&](const Variable& in) { return layer.self_attn->next(in, after.self_attn[i]); });
-  }
-  x = model.final_norm(x);
-  after.length += x.size(1);
+  after.length += tokens.size(1);
+  Variable x = model.embed(tokens, pass, state.length);
+  for (size_t i = 0; i < model.layers.size(); ++i)
+    x = model.layers[i].with_attention(
+        x, pass, [&](const Variable& in) { return model.layers[i].self_attn->next(in, after.self_attn[i]); });
+  x = model.normalized(x);
   state = std::move(after);
   return x;
 }

@@ -11,17 +11,18 @@
 // Shapes: tokens i32 [B, n], which follow those read so far; y [B, n, d_model].
 #pragma once
 
-#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
 
-/// The state of a Transformer's decoder, or of a GPT.
+/// The state of a Transformer's decoder, or of a model without an encoder.
 struct DecoderState {
-  std::vector<AttentionState> self_attn;  // of each layer
-  std::vector<AttentionState> memory;     // of each layer that attends to the encoder's output
-  Tensor positions;                       // [max_len, d_model]
-  i64 length = 0;                         // positions read so far
+  std::vector<AttentionState> self_attn{};  // of each layer
+  std::vector<AttentionState> memory{};     // of each layer that attends to the encoder's output
+  Tensor positions{};                       // a Transformer's, [max_len, d_model]
+  i64 max_len;                              // positions that there is room for
+  Dtype dtype;                              // of the model
+  i64 length = 0;                           // positions read so far
 
   /// Sequence i becomes what sequence `chosen[i]` was. Errors: none is chosen; a number that is not a sequence's.
   void choose(std::span<const i64> chosen);
@@ -30,13 +31,13 @@ struct DecoderState {
 /// The state before the first token: one sequence for each row of `memory`, for up to `max_len` tokens. Error: more
 /// tokens than the model's positions.
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
-/// The same for B sequences of a GPT.
-DecoderState decoder_state(const Gpt& model, i64 B, i64 max_len);
+/// The same for B sequences of a model without an encoder.
+DecoderState decoder_state(const CausalModel& model, i64 B, i64 max_len);
 /// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state has room
 /// for; the state of a model with other layers or heads; a call that would be recorded. After an error the state is as
 /// before.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
-/// The same for a GPT, whose output is for `model.head`.
-Variable next_positions(const Gpt& model, const Tensor& tokens, DecoderState& state);
+/// The same for a model without an encoder, whose output is for `model.head`.
+Variable next_positions(const CausalModel& model, const Tensor& tokens, DecoderState& state);
 
 }  // namespace orrery::nn

@@ -58,24 +58,24 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
   return concat(written, 1);
 }
 
-void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
-              const std::function<bool(i32)>& on_token) {
+void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling,
+              Rng& rng, const std::function<bool(i32)>& on_token) {
   check(!prompt.empty(), "generate", "needs a prompt of at least one token");
   check(count >= 0, "generate", "cannot write ", count, " tokens");
   check_options(sampling);
   const NoGradient nothing_recorded;
-  const size_t most = static_cast<size_t>(model.config.max_len);
-  DecoderState state = decoder_state(model, 1, model.config.max_len);
+  const size_t most = static_cast<size_t>(model.max_len());
+  DecoderState state = decoder_state(model, 1, model.max_len());
   std::vector<i32> context = prompt, unread = prompt;
   if (unread.size() > most) unread.erase(unread.begin(), unread.end() - static_cast<std::ptrdiff_t>(most));
   for (i64 i = 0; i < count; ++i) {
     if (static_cast<size_t>(state.length) + unread.size() > most) {  // start again with the newer half
-      state = decoder_state(model, 1, model.config.max_len);
+      state = decoder_state(model, 1, model.max_len());
       unread.assign(context.end() - static_cast<std::ptrdiff_t>(std::max<size_t>(1, most / 2)), context.end());
     }
     const Variable hidden = next_positions(model, row_of(unread), state);
     const Tensor logits = model.head(constant(slice(hidden.value(), 1, -1))).value();
-    const i32 token = sample(logits.reshape({model.config.vocab_size}), sampling, rng);
+    const i32 token = sample(logits.reshape({model.vocab_size()}), sampling, rng);
     if (!on_token(token)) return;
     context.push_back(token);
     if (context.size() > 2 * most) context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));

@@ -11,7 +11,6 @@
 #include <functional>
 
 #include "nn/generate/sampling.h"
-#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
@@ -37,7 +36,7 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
 /// starts again from the newer half of the tokens, so it always sees at least the last max_len / 2 tokens, as far as
 /// there are any. (Dropping only the oldest token would change every key and value of the cache at every token, since
 /// positions are learned.) Errors: an empty prompt, options out of range, a negative count, logits that are NaN.
-void generate(const Gpt& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling, Rng& rng,
-              const std::function<bool(i32)>& on_token);
+void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling,
+              Rng& rng, const std::function<bool(i32)>& on_token);
 
 }  // namespace orrery::nn

@@ -7,6 +7,7 @@
 
 #include "autograd/ops/embedding.h"
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
@@ -123,21 +124,13 @@ Gpt::Gpt(const GptConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable Gpt::operator()(const Tensor& ids, Pass& pass, const Mask& padding) const {
-  return head(hidden(ids, pass, padding));
-}
-
-Variable Gpt::hidden(const Tensor& ids, Pass& pass, const Mask& padding) const {
-  Variable x = with_harmless_padding(embed(ids, pass), padding);
-  for (const EncoderLayer& layer : layers) x = layer(x, Mask::causal(), pass);
-  return final_norm(x);
-}
-
-Variable Gpt::embed(const Tensor& ids, Pass& pass) const {
-  const i64 T = dims<2>(ids, "ids")[1];
-  check(T <= config.max_len, "gpt", "a sequence has ", T, " positions, but max_len is ", config.max_len);
+Variable Gpt::embed(const Tensor& ids, Pass& pass, i64 first_position) const {
+  const i64 end = first_position + dims<2>(ids, "ids")[1];
+  check(end <= config.max_len, "gpt", "a sequence has ", end, " positions, but max_len is ", config.max_len);
+  const Variable& positions = position_embedding.weight;
   const double p = dropout.active(pass);
-  return embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight, p, pass.draw_for(p));
+  return embedding_sum(token_embedding.weight, ids, 1.0,
+                       first_position > 0 ? slice(positions, 0, first_position) : positions, p, pass.draw_for(p));
 }
 
 Variable Gpt::head(const Variable& hidden) const {

@@ -76,10 +76,9 @@ std::string to_json(const GptConfig& config);
 GptConfig gpt_preset(const std::string& name);
 std::vector<std::string> gpt_preset_names();
 
-struct Gpt : Module {
+struct Gpt : CausalModel {
   GptConfig config;
   Embedding token_embedding, position_embedding;
-  std::vector<EncoderLayer> layers;
   LayerNorm final_norm;
   Linear lm_head;  // to vocab_size; in a tied model its weight is not defined, and the token embedding's is used
   Dropout dropout;
@@ -88,21 +87,17 @@ struct Gpt : Module {
   /// N(0, 0.02^2 / (2 num_layers)). Biases are 0. Errors: whatever `config.validate()` rejects.
   Gpt(const GptConfig& config, Rng& rng);
 
-  /// Scores for every next token: ids i32 [B, T] to logits [B, T, vocab_size]. No position sees later ones, so trailing
-  /// padding needs no mask. If its embeddings may hold NaN, infinity or huge numbers, `padding` says where it is, and
-  /// they count as 0 (nn/layers/padding.h).
-  Variable operator()(const Tensor& ids, Pass& pass, const Mask& padding = {}) const;
-
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `ids`. The logits are
   /// computed in chunks and never stored as a whole. What follows the last label that counts is padding.
   Variable loss(const Tensor& ids, const Tensor& labels, Pass& pass, const CrossEntropyOptions& options = {}) const;
 
-  /// The two halves of the model. `hidden` is the output of the last norm, [B, T, d_model], where no position depends
-  /// on later ones. `head` computes the logits of some of these positions, [..., d_model].
-  Variable hidden(const Tensor& ids, Pass& pass, const Mask& padding = {}) const;
-  Variable head(const Variable& hidden) const;
-  /// The input of the first layer: dropout(tokens + positions), [B, T, d_model]. Error: T beyond max_len.
-  Variable embed(const Tensor& ids, Pass& pass) const;
+  i64 vocab_size() const override { return config.vocab_size; }
+  i64 max_len() const override { return config.max_len; }
+  Dtype dtype() const override { return token_embedding.weight.dtype(); }
+  /// dropout(tokens + positions).
+  Variable embed(const Tensor& ids, Pass& pass, i64 first_position = 0) const override;
+  Variable normalized(const Variable& x) const override { return final_norm(x); }
+  Variable head(const Variable& hidden) const override;
 
   Gpt clone();  ///< a copy that shares nothing with this model, built from `config`
   void visit(Visitor& v) override;

@@ -100,4 +100,10 @@ void Decoder::visit(Visitor& v) {
   v("norm", norm);
 }
 
+Variable CausalModel::hidden(const Tensor& ids, Pass& pass, const Mask& padding) const {
+  Variable x = with_harmless_padding(embed(ids, pass), padding);
+  for (const EncoderLayer& layer : layers) x = layer(x, Mask::causal(), pass);
+  return normalized(x);
+}
+
 }  // namespace orrery::nn

@@ -182,6 +182,32 @@ struct Stacks : Module {
   }
 };
 
+/// A model that predicts each token from those before it, such as a GPT: embedded tokens, layers under a causal mask, a
+/// norm, a head. Generation (nn/generate/) and the leak check (nn/check/leakcheck_models.h) need no more than this.
+/// Shapes: ids i32 [B, T], T <= max_len(), x and hidden [B, T, d_model], logits [B, T, vocab_size()].
+struct CausalModel : Module {
+  std::vector<EncoderLayer> layers;
+
+  virtual i64 vocab_size() const = 0;
+  virtual i64 max_len() const = 0;
+  virtual Dtype dtype() const = 0;
+  /// The input of the first layer for ids that follow `first_position` others. Error: more positions than max_len().
+  virtual Variable embed(const Tensor& ids, Pass& pass, i64 first_position = 0) const = 0;
+  /// What follows the last layer and precedes the head.
+  virtual Variable normalized(const Variable& x) const = 0;
+  /// The logits of some positions of `hidden`, [..., d_model].
+  virtual Variable head(const Variable& hidden) const = 0;
+
+  /// Scores for every next token: the logits of ids. No position sees later ones, so trailing padding needs no mask. If
+  /// its embeddings may hold NaN, infinity or huge numbers, `padding` says where it is, and they count as 0
+  /// (nn/layers/padding.h).
+  Variable operator()(const Tensor& ids, Pass& pass, const Mask& padding = {}) const {
+    return head(hidden(ids, pass, padding));
+  }
+  /// The same before the head.
+  Variable hidden(const Tensor& ids, Pass& pass, const Mask& padding = {}) const;
+};
+
 /// The loss of a model with a large vocabulary: the cross_entropy of the logits head(last) with `labels`. last
 /// [B, T, d], labels i32 [B, T]. The logits are computed in chunks and never stored as a whole, unless the head was
 /// replaced. Errors: those of `cross_entropy`.

@@ -10,6 +10,7 @@
 #include "apps/measure/bench/training.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
+#include "nn/models/gpt.h"
 #include "tests/core/support.h"
 #include "tests/promises/rerun.h"
 

@@ -7,6 +7,7 @@
 
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
+#include "nn/models/gpt.h"
 
 using namespace orrery;
 

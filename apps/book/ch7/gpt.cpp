@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/generate/decoding.h"
+#include "nn/models/gpt.h"
 #include "optim/optim.h"
 
 using namespace orrery;

@@ -9,6 +9,7 @@
 
 #include "core/tensor_ops.h"
 #include "nn/check/leakcheck_models.h"
+#include "nn/models/gpt.h"
 #include "tests/core/support.h"
 
 using namespace orrery;

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "core/machine/memory.h"
+#include "nn/models/gpt.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
 #include "tests/nn/generate/linear_attention.h"

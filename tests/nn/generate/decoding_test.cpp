@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "nn/models/gpt.h"
 #include "tests/nn/compare.h"
 
 using namespace orrery;
