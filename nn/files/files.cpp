@@ -31,6 +31,7 @@ struct Stored {
   Tensor value;                // a parameter or buffer, or some of its rows
   const void* identity;        // what has several names has one identity
   bool transposed = false;
+  i64 first_row = 0, rows_of_all = 0;  // which rows of what has its own name, if files hold it in parts
 
   Shape shape() const { return transposed ? Shape{value.size(1), value.size(0)} : value.shape(); }
   // Integers have no precision to lose: a token id that was stored as a float is a mistake.
@@ -63,8 +64,8 @@ class StoredTensors : public Visitor {
     const i64 rows = value.size(0) / parts;
     for (i64 i = 0; i < parts; ++i) {
       const Tensor part = value.rows(i * rows, (i + 1) * rows);
-      const std::string name = prefix_ + on_disk.names[static_cast<size_t>(i)];
-      list.push_back({name, name, part, address_of(part)});
+      list.push_back({prefix_ + on_disk.names[static_cast<size_t>(i)], prefix_ + path, part, address_of(part), false,
+                      i * rows, value.size(0)});
     }
   }
   void on_parameter(const std::string& path, Variable& p) override { add(path, p.value(), p.node().get()); }
@@ -84,25 +85,36 @@ StoredTensors stored_tensors(Module& module, const std::string& prefix = {}) {
 
 // A file may also have the model's own names and layout, as those of trainings do.
 void take_own_names(std::vector<Stored>& parameters, TensorMap& tensors) {
+  std::set<std::string> taken;
   for (Stored& p : parameters) {
-    if (tensors.contains(p.name) || p.own_name == p.name) continue;
-    auto tensor = tensors.extract(p.own_name);
-    if (!tensor) continue;
-    tensor.key() = p.name;
-    tensors.insert(std::move(tensor));
+    const auto own = tensors.find(p.own_name);
+    if (tensors.contains(p.name) || own == tensors.end()) continue;
+    const Tensor& all = own->second;
+    if (p.rows_of_all > 0 && (all.rank() == 0 || all.size(0) != p.rows_of_all)) continue;  // it is left over
+    tensors[p.name] = p.rows_of_all > 0 ? all.rows(p.first_row, p.first_row + p.value.size(0)) : all;
     p.transposed = false;
+    taken.insert(p.own_name);
   }
+  for (const std::string& name : taken) tensors.erase(name);
 }
 
-// Some programs store all weights as [out, in]. The first one that is not square decides for all.
-void find_layout(std::vector<Stored>& parameters, const TensorMap& tensors) {
+// Some programs store all weights as [out, in], as files of trainings do. The first one that is not square decides for
+// all. Error: none decides, and nothing but the prefix says what file it is: it may be a training's or a model's.
+void find_layout(std::vector<Stored>& parameters, const TensorMap& tensors, const std::string& operation,
+                 const std::string& prefix) {
+  const Stored* square = nullptr;
   for (const Stored& p : parameters) {
     const auto found = tensors.find(p.name);
-    if (!p.transposed || found == tensors.end() || p.value.size(0) == p.value.size(1)) continue;
-    if (found->second.shape() == p.value.shape())
+    if (!p.transposed || found == tensors.end()) continue;
+    const bool as_in_memory = found->second.shape() == p.value.shape(), as_on_disk = found->second.shape() == p.shape();
+    if (as_in_memory && as_on_disk) square = &p;
+    if (as_in_memory == as_on_disk) continue;
+    if (as_in_memory)
       for (Stored& each : parameters) each.transposed = false;
     return;
   }
+  check(!square || prefix.empty(), operation, square ? square->name : "",
+        " is square, and no other weight of the file shows whether its rows are outputs or inputs");
 }
 
 // What fits is left in `parameters` and `tensors`. Error, unless the load is partial: anything does not.
@@ -215,7 +227,7 @@ Loaded load(Module& module, TensorMap tensors, const std::string& operation, con
   std::vector<Stored>& parameters = stored.list;
   drop_copies(family(module.family()), options.prefix, parameters, tensors, operation);
   take_own_names(parameters, tensors);
-  find_layout(parameters, tensors);
+  find_layout(parameters, tensors, operation, options.prefix);
   const Loaded result = leave_what_fits(parameters, tensors, operation, options);
   check_tied(parameters, tensors, operation);
   std::vector<Tensor> values;  // all of them first: if memory runs out, the model is unchanged

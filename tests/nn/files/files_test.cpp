@@ -155,6 +155,30 @@ TEST_CASE("a weight that GPT-2 stores as [in, out] is turned on its way into the
         "file, f32 [3, 2] in the model");
 }
 
+TEST_CASE("a square weight of a training's state has the layout that another weight shows; else it is refused") {
+  struct OfGpt2 : nn::Module {
+    Variable square = parameter(Tensor::of<float>({2, 2}, {1, 2, 3, 4})), wide = parameter(zeros({3, 2}));
+    void visit(nn::Visitor& v) override {
+      v("layers.0.self_attn.out_proj.weight", square);
+      v("layers.0.linear1.weight", wide);
+    }
+    std::string_view family() const override { return "gpt2"; }
+  } model;
+  const std::string square = "parameter.h.0.attn.c_proj.weight", wide = "parameter.h.0.mlp.c_fc.weight";
+  const Tensor kept = model.square.value().clone();
+  const auto loaded = [&](const TensorMap& state, bool partial) {
+    nn::load(model, state, "test", {.prefix = "parameter.", .partial = partial});
+    return elements(model.square.value());
+  };
+  CHECK(loaded({{square, kept}, {wide, zeros({3, 2})}}, false) == std::vector<double>{1, 2, 3, 4});
+  CHECK(loaded({{square, kept}, {wide, zeros({2, 3})}}, false) == std::vector<double>{1, 3, 2, 4});
+  CHECK(error_of([&] {
+          loaded({{square, kept}, {wide, zeros({5, 5})}}, true);
+        }) ==
+        "test: " + square + " is square, and no other weight of the file shows whether its rows are outputs or inputs");
+  CHECK(elements(model.square.value()) == std::vector<double>{1, 3, 2, 4});
+}
+
 TEST_CASE("a partial load says what was missing and what was left over, and changes nothing else") {
   const TemporaryFolder folder;
   const std::string path = folder / "a";

@@ -91,6 +91,16 @@ TEST_CASE("what several tensors of a file hold is joined in memory, and parted a
   nn::load(other, path);
   CHECK(same_bits(other.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(), packed));
   CHECK(same_bits(other.layers[0].norm2.weight.value(), model.layers[0].norm2.weight.value()));
+  TensorMap state;  // a training's FILE.resume holds them joined, under the model's own names
+  for (const NamedParameter& p : nn::parameters_on_disk(model)) state["parameter." + p.name] = p.value.value();
+  CHECK(state.contains("parameter.layers.1.self_attn.in_proj.weight"));
+  write_safetensors(path, state);
+  OfBert resumed(3);
+  CHECK(nn::load(resumed, path, {.prefix = "parameter."}).left_over.empty());
+  CHECK(same_bits(resumed.layers[1].self_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(), packed));
+  state["parameter.layers.1.self_attn.in_proj.weight"] = zeros({11, 4});
+  CHECK(small::contains(error_of([&] { nn::load(resumed, state, "test", {.prefix = "parameter."}); }),
+                        "3 missing: parameter." + self));
   stored.erase(self + "key.weight");
   CHECK(error_of([&] { nn::load(other, stored, "test"); }) ==
         "test: the file does not fit the model; 1 missing: " + self + "key.weight");
