@@ -9,8 +9,9 @@ set(ORRERY_CALLERS -Og CACHE STRING "How the checker and the programs are optimi
 set(ORRERY_QUICK_BUILD $<$<OR:$<CONFIG:Release>,$<CONFIG:>>:${ORRERY_CALLERS}>)
 
 # Batches are of ORRERY_BATCH files, so that not every file reads nlohmann/json or the whole of nn by itself. In a
-# batch, no two unnamed namespaces may define the same name: an overload of another file could be called silently. For
-# the tests see tests/CMakeLists.txt.
+# batch, no two unnamed namespaces may define the same name: an overload of another file could be called silently. No
+# name has to be longer for that: the list `compiled_alone` below takes a file out of its batch. For the tests see
+# tests/CMakeLists.txt.
 function(orrery_compile_in_batches target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${ORRERY_UNITY} UNITY_BUILD_BATCH_SIZE ${ORRERY_BATCH})
 endfunction()
@@ -36,12 +37,13 @@ list(TRANSFORM json_sources PREPEND ${PROJECT_SOURCE_DIR}/)
 list(REMOVE_ITEM library_sources ${json_sources})
 list(PREPEND library_sources ${json_sources})
 
-# Files with long loops (kernels) take longer to compile than the headers that they read, so each is compiled alone.
-file(GLOB_RECURSE kernel_sources CONFIGURE_DEPENDS core/*.cpp autograd/ops/*.cpp optim/*.cpp)
-list(APPEND kernel_sources ${PROJECT_SOURCE_DIR}/nn/attention/key_value_cache.cpp
+# Files with long loops (kernels) take longer to compile than the headers that they read, so each is compiled alone;
+# and so is a file that shares a name with another of its batch.
+file(GLOB_RECURSE compiled_alone CONFIGURE_DEPENDS core/*.cpp autograd/ops/*.cpp optim/*.cpp)
+list(APPEND compiled_alone ${PROJECT_SOURCE_DIR}/nn/attention/key_value_cache.cpp
      ${PROJECT_SOURCE_DIR}/nn/generate/beam_search.cpp ${PROJECT_SOURCE_DIR}/nn/generate/sampling.cpp)
-list(REMOVE_ITEM kernel_sources ${json_sources})
-set_source_files_properties(${kernel_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+list(REMOVE_ITEM compiled_alone ${json_sources})
+set_source_files_properties(${compiled_alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(ORRERY_SANITIZE)
   # Under a sanitizer the loop of this file takes most of the time of a small training. -O3 leaves out the checks that
   # it can prove unnecessary. The precompiled headers were made with other options, and do not fit.

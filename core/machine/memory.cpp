@@ -5,7 +5,8 @@
 // neighbours can always be joined. (Reserved addresses cost nothing, but `top` shows them as virtual memory: twice the
 // machine's memory, since there are two heaps.) A block starts with a 64-byte header: its size, its left neighbour,
 // and, while it is free, its place in the list of its size class. The class of a size has two levels: the position of
-// its highest bit, then one of 16 equal steps up to the next power of two.
+// its highest bit, then one of 16 equal steps up to the next power of two. Lists alone, without splitting and joining,
+// would be 150 lines shorter and no faster, and a training of `toy` would take 54 MB instead of 38.
 #include "core/machine/memory.h"
 
 #include <pthread.h>
