@@ -29,8 +29,6 @@
 // Fused operations, which layers call. Each does in one pass what several of the operations above do. The composed
 // forms are the ones to read; tests compare both.
 #include "autograd/ops/fused/attention/packed_attention.h"   // packed_attention
-#include "autograd/ops/fused/attentive_gru.h"                // attentive_gru
-#include "autograd/ops/fused/gru.h"                          // gru
 #include "autograd/ops/fused/linear/feed_forward.h"          // gelu_feed_forward gelu_tanh_feed_forward
 #include "autograd/ops/fused/linear/linear.h"                // linear linear_relu
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"  // linear_cross_entropy

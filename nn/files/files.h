@@ -75,7 +75,7 @@ concept Model = std::derived_from<M, Module> && requires(const M& model, const s
 template <class Config>
 requires std::is_class_v<Config>
 void check_size(const Config& config, const std::string& path) {
-  check_size(config.parameter_count(), path);
+  check_size(within("load " + path, [&] { return config.parameter_count(); }), path);
   if constexpr (requires { config.table_numbers(); }) check_tables(config.table_numbers(), config.max_len, path);
 }
 

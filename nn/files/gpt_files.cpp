@@ -160,7 +160,7 @@ GptConfig config_of_published(const TensorMap& tensors, i64 num_heads, const std
 
 Gpt built(const GptConfig& config, TensorMap tensors, const std::string& path, const std::string& operation) {
   within(operation, [&] { config.validate(); });
-  check_size(config.parameter_count(), path);
+  check_size(config, path);
   Rng zeros = Rng::of_zeros();
   Gpt model(config, zeros);
   load(model, std::move(tensors), operation);

@@ -29,11 +29,6 @@ struct Convolution : Module {
   /// From given parameters.
   Convolution(Variable weight, Variable bias, ConvolutionPadding padding)
       : weight(std::move(weight)), bias(std::move(bias)), padding(padding) {}
-  using Module::parameter_count;
-  /// The number of parameters of such a layer, counted without building it.
-  static double parameter_count(i64 in, i64 out, i64 width) {
-    return static_cast<double>(out) * (static_cast<double>(in) * static_cast<double>(width) + 1);
-  }
   i64 width() const { return weight.size(2); }
   /// Only the padding of `mask` is used: inputs that it pads count as 0. Errors: an x of another shape; padding `same`
   /// with an even width.

@@ -42,11 +42,6 @@ struct Linear : Replaceable {
   template <std::derived_from<LinearMap> M>
   Linear(M own) : map(std::move(own)) {}
 
-  using Module::parameter_count;
-  /// The number of parameters of such a layer, counted without building it. A double, so that no size overflows.
-  static double parameter_count(double in, double out, const LinearOptions& options = {}) {
-    return out * (in + (options.bias ? 1 : 0));
-  }
   /// True for x W^T + b itself. A fused operation may then use weight and bias directly.
   bool is_plain() const { return !map; }
   /// x [..., in] to [..., out], or only to the outputs `rows`.

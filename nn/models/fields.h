@@ -83,9 +83,9 @@ inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)
 
 /// The number of parameters of Model(config), or 2^53 if there are more. What is counted are models whose tensors have
 /// shapes, but no memory: of one layer, and of two, since `layers` are the fields that say how often a layer is
-/// repeated. Errors: those of the constructor.
+/// repeated. Errors: those of the constructor, and a tensor of 2^63 numbers or more.
 template <class Model, class Config>
-i64 counted(Config config, std::initializer_list<i64 Config::*> layers) {
+i64 counted(Config config, std::initializer_list<i64 Config::*> layers = {}) {
   const Config whole_config = config;
   for (const auto number : layers) config.*number = 1;
   const auto count = [&] {

@@ -114,9 +114,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
           [](const std::string& t) { return nn::GptConfig::of_json(t); });
       break;
     case 3: there_and_back(text, [](const std::string& t) { return nn::TransformerConfig::of_json(t); }); break;
-    case 4: there_and_back(text, [](const std::string& t) { return translate::recurrent_translator_config(t); }); break;
+    case 4:
+      there_and_back(text, [](const std::string& t) { return translate::RecurrentTranslatorConfig::of_json(t); });
+      break;
     case 5:
-      there_and_back(text, [](const std::string& t) { return translate::convolutional_translator_config(t); });
+      there_and_back(text, [](const std::string& t) { return translate::ConvolutionalTranslatorConfig::of_json(t); });
       break;
     case 6: there_and_back(text, [](const std::string& t) { return training_recipe(t); }); break;
     case 7: there_and_back(text, [](const std::string& t) { return toy_task(t); }); break;

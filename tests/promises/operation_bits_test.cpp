@@ -94,7 +94,7 @@ void compare(const RandomOperation& operation, const Numbers& numbers, Rng& rng,
 
 bool uses_blas(const std::string& name) {
   return name == "matmul" || name == "attention" || name == "convolution" || name.starts_with("linear") ||
-         name.ends_with("feed_forward") || name.ends_with("gru");
+         name.ends_with("feed_forward");
 }
 
 void check_bits(bool products) {

@@ -195,7 +195,6 @@ inline std::vector<RandomOperation> random_operations() {
   add_layers(table);
   add_products(table);
   add_fused(table);
-  add_recurrence(table);
   add_convolutions(table);
   return table;
 }

@@ -7,38 +7,6 @@ namespace orrery::promises {
 
 inline Mask draw_lengths(Rng& rng, i64 B, i64 T) { return rng.integer(0, 2) == 0 ? Mask() : draw_padding(rng, B, T); }
 
-inline void add_recurrence(std::vector<RandomOperation>& table) {
-  table.push_back({"gru", [](Rng& rng) -> Call {
-                     const i64 B = rng.integer(1, 60), T = rng.integer(1, 8), H = rng.integer(1, 40);
-                     const Mask mask = draw_lengths(rng, B, T);
-                     const bool reverse = rng.integer(0, 2) == 0;
-                     return {{{{B, T, 3 * H}}, {{B, H}}, {{3 * H, H}}, {{3 * H}}},
-                             [=](const Variables& x) { return gru(x[0], x[1], x[2], x[3], mask, reverse); },
-                             gradient_tiles(B * T, 3 * H, H)};
-                   }});
-  table.push_back(
-      {"attentive_gru", [](Rng& rng) -> Call {
-         const i64 B = rng.integer(1, 40), T = rng.integer(1, 5), S = rng.integer(1, 20);
-         const i64 H = rng.integer(1, 30), A = rng.integer(1, 30), M = rng.integer(1, 30);
-         const Mask mask = draw_lengths(rng, B, S);
-         return {
-             {{{B, T, 3 * H}},
-              {{B, H}},
-              {{B, S, A}},
-              {{B, S, M}},
-              {{3 * H, H}},
-              {{3 * H}},
-              {{A, H}},
-              {{A}},
-              {{3 * H, M}}},
-             [=](const Variables& x) {
-               const AttentiveGruResult y = attentive_gru(x[0], x[1], x[2], x[3], {x[4], x[5], x[6], x[7], x[8]}, mask);
-               return concat({y.states, y.contexts * 0.5}, 2);
-             },
-             gradient_tiles(B * T, 3 * H, std::max(H, M))};
-       }});
-}
-
 inline void add_convolutions(std::vector<RandomOperation>& table) {
   table.push_back({"convolution", [](Rng& rng) -> Call {
                      const i64 B = rng.integer(1, 8), T = rng.integer(5, 60), in = rng.integer(1, 40),

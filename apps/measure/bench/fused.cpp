@@ -5,7 +5,6 @@
 
 #include "apps/measure/bench/micro.h"
 #include "apps/program/options.h"
-#include "apps/tasks/translate/rivals/attentive_gru.h"
 #include "autograd/ops.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"
@@ -121,23 +120,6 @@ std::vector<FusedPair> loss_pairs(const BenchConfig& c, Rng& rng) {
            [=] { return cross_entropy(logits, targets, options); }}};
 }
 
-// Every linear map has d_model units, and the memory is as long as the sequence.
-FusedPair attentive_gru_pair(const BenchConfig& c, Rng& rng) {
-  const i64 B = c.batch, T = c.target_length, d_model = c.d_model;
-  const auto layer = std::make_shared<translate::AttentiveGru>(
-      translate::AttentiveGruSizes{.in = d_model, .H = d_model, .M = d_model, .A = d_model}, rng);
-  const Variable x = random_leaf({B, T, d_model}, rng), s0 = random_leaf({B, d_model}, rng),
-                 memory = random_leaf({B, T, d_model}, rng);
-  std::vector<Variable> leaves{x, s0, memory};
-  for (const NamedParameter& parameter : layer->parameters()) leaves.push_back(parameter.value);
-  const auto states = [=](bool composed) {
-    const Variable keys = layer->key(memory);
-    return (composed ? layer->composed(x, s0, memory, keys, {}) : (*layer)(x, s0, memory, keys, {})).states;
-  };
-  return {"attentive_gru", "attention and gates, step by step", leaves, [=] { return states(true); },
-          [=] { return states(false); }};
-}
-
 Work work_of(const FusedPair& pair, const std::function<Variable()>& form) {
   return {.run = [form, dy = full(form().shape(), 1.0)] { backward(form(), dy); },
           .prepare =
@@ -161,7 +143,6 @@ std::vector<FusedPair> fused_pairs(const BenchConfig& c) {
   pairs.push_back(embedding_pair(c, rng));
   pairs.push_back(attention_pair(c, rng));
   for (FusedPair& pair : loss_pairs(c, rng)) pairs.push_back(std::move(pair));
-  pairs.push_back(attentive_gru_pair(c, rng));
   return pairs;
 }
 

@@ -22,7 +22,7 @@ struct FusedPair {
   std::function<Variable()> composed, fused;
 };
 /// Fused operations of autograd/ops.h, each as a decoder layer of this configuration calls it, or at the same sizes if
-/// no decoder layer does. Not among them: gru, convolution, and the feed-forward network with GELU's approximation.
+/// no decoder layer does. Not among them: convolution, and the feed-forward network with GELU's approximation.
 std::vector<FusedPair> fused_pairs(const BenchConfig& config);
 
 }  // namespace orrery

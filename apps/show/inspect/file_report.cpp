@@ -50,15 +50,15 @@ struct KnownModel {
   bool (*is_described_by)(const std::string& config);
   i64 (*parameter_count)(const std::string& config);
 };
-template <class Config, Config (*of_json)(const std::string&)>
+template <class Config>
 constexpr KnownModel known{&nn::config_json::describes<Config>,
-                           [](const std::string& config) { return of_json(config).parameter_count(); }};
+                           [](const std::string& config) { return Config::of_json(config).parameter_count(); }};
 // A new model is one more line.
 constexpr std::array known_models{
-    known<nn::TransformerConfig, &nn::TransformerConfig::of_json>,
-    known<LanguageModelConfig, &LanguageModelConfig::of_json>,
-    known<translate::RecurrentTranslatorConfig, &translate::recurrent_translator_config>,
-    known<translate::ConvolutionalTranslatorConfig, &translate::convolutional_translator_config>,
+    known<nn::TransformerConfig>,
+    known<LanguageModelConfig>,
+    known<translate::RecurrentTranslatorConfig>,
+    known<translate::ConvolutionalTranslatorConfig>,
 };
 
 // What `count` returns; nothing for sizes that no model can have.

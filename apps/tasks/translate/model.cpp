@@ -41,13 +41,10 @@ i64 weights_of(const nn::TransformerConfig& config, i64 S, i64 T) { return orrer
 i64 weights_of(const RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
 i64 weights_of(const ConvolutionalTranslatorConfig& config, i64 S, i64 T) { return config.num_decoder_layers * T * S; }
 
-template <class Model, class Config>
-std::unique_ptr<TranslationModel> loaded(const std::string& path, const Config& config) {
-  nn::check_size(config.parameter_count(), path);
-  Rng zeros = Rng::of_zeros();
-  Model model(config, zeros);
-  nn::load(model, path);
-  return std::make_unique<TranslatorOf<Model>>(std::move(model));
+template <class Model>
+std::unique_ptr<TranslationModel> loaded(const std::string& path, const Metadata& metadata) {
+  const auto config = nn::config_of<decltype(Model::config)>(metadata, path);
+  return std::make_unique<TranslatorOf<Model>>(nn::load<Model>(path, config));
 }
 
 }  // namespace
@@ -78,19 +75,11 @@ template class TranslatorOf<ConvolutionalTranslator>;
 
 std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
   const std::string& kind = model_entry(metadata, kind_key, "translate", path);
-  const auto config = metadata.find(std::string(nn::config_key));
-  if (kind == name_of(ModelKind::transformer))
-    return std::make_unique<TransformerTranslator>(
-        nn::load<nn::Transformer>(path, nn::config_of<nn::TransformerConfig>(metadata, path)));
-  const std::string operation = "load " + path;
-  check(config != metadata.end(), operation, "has no configuration");
-  if (kind == name_of(ModelKind::recurrent))
-    return loaded<RecurrentTranslator>(path,
-                                       within(operation, [&] { return recurrent_translator_config(config->second); }));
+  if (kind == name_of(ModelKind::transformer)) return loaded<nn::Transformer>(path, metadata);
+  if (kind == name_of(ModelKind::recurrent)) return loaded<RecurrentTranslator>(path, metadata);
   check(kind == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
         printable(kind));
-  return loaded<ConvolutionalTranslator>(
-      path, within(operation, [&] { return convolutional_translator_config(config->second); }));
+  return loaded<ConvolutionalTranslator>(path, metadata);
 }
 
 std::vector<std::string> greedy_translations(const TranslationModel& model, const Vocabulary& vocabulary,

@@ -22,7 +22,7 @@ constexpr std::string_view convolutional_config = "convolutional translator conf
 // Numbers from N(0, variance).
 Variable drawn_normal(const Shape& shape, double variance, Rng& rng) {
   Tensor x = randn(shape, rng);
-  scale_in_place(x, std::sqrt(variance));
+  if (!rng.draws_shapes()) scale_in_place(x, std::sqrt(variance));
   return parameter(x);
 }
 
@@ -39,13 +39,14 @@ nn::PositionalEncoding learned_positions(const ConvolutionalTranslatorConfig& co
 }
 
 nn::Linear normal_linear(i64 in, i64 out, Rng& rng) {
-  return {drawn_normal({out, in}, 1.0 / static_cast<double>(in), rng), parameter(zeros({out}))};
+  return {drawn_normal({out, in}, 1.0 / static_cast<double>(in), rng), parameter(nn::initial_constant({out}, 0, rng))};
 }
 
 nn::Convolution before_glu(const ConvolutionalTranslatorConfig& config, ConvolutionPadding padding, Rng& rng) {
   const i64 C = config.d_hidden;
   const double variance = 4 * (1 - config.dropout) / static_cast<double>(C * config.width);
-  return {drawn_normal({2 * C, C, config.width}, variance, rng), parameter(zeros({2 * C})), padding};
+  return {drawn_normal({2 * C, C, config.width}, variance, rng), parameter(nn::initial_constant({2 * C}, 0, rng)),
+          padding};
 }
 
 // a [+] b of the header: the factor keeps the variance from growing with the layers.
@@ -60,21 +61,15 @@ void ConvolutionalTranslatorConfig::validate() const {
 }
 
 i64 ConvolutionalTranslatorConfig::parameter_count() const {
-  const auto times = [](i64 a, i64 b) { return static_cast<double>(a) * static_cast<double>(b); };
-  const auto linear_count = [](i64 in, i64 out) { return nn::Linear::parameter_count(in, out, {}); };
-  const double tables =
-      times(src_vocab_size + tgt_vocab_size + 2 * max_len, d_embedding) + linear_count(d_embedding, tgt_vocab_size);
-  const double tied = share_embeddings ? 2 * times(tgt_vocab_size, d_embedding) : 0;
-  const double convolution = nn::Convolution::parameter_count(d_hidden, 2 * d_hidden, width);
-  const double in_and_out = linear_count(d_embedding, d_hidden) + linear_count(d_hidden, d_embedding);
-  return nn::config_json::whole(tables - tied + 2 * in_and_out + static_cast<double>(num_encoder_layers) * convolution +
-                                static_cast<double>(num_decoder_layers) * (convolution + in_and_out));
+  using Config = ConvolutionalTranslatorConfig;
+  return nn::config_json::counted<ConvolutionalTranslator>(*this,
+                                                           {&Config::num_encoder_layers, &Config::num_decoder_layers});
 }
 
-std::string to_json(const ConvolutionalTranslatorConfig& config) { return nn::config_json::text_of(config); }
-ConvolutionalTranslatorConfig convolutional_translator_config(const std::string& text) {
-  return nn::config_json::config_of<ConvolutionalTranslatorConfig>(text, convolutional_config);
+ConvolutionalTranslatorConfig ConvolutionalTranslatorConfig::of_json(const std::string& json) {
+  return nn::config_json::config_of<ConvolutionalTranslatorConfig>(json, convolutional_config);
 }
+std::string to_json(const ConvolutionalTranslatorConfig& config) { return nn::config_json::text_of(config); }
 
 ConvolutionalEncoderLayer::ConvolutionalEncoderLayer(const ConvolutionalTranslatorConfig& config, Rng& rng)
     : convolution(before_glu(config, ConvolutionPadding::same, rng)), dropout(config.dropout) {}

@@ -42,6 +42,7 @@ struct ConvolutionalTranslatorConfig {
   i32 pad_id = 0;                 ///< trailing tokens of this id are padding; -1: there is none
   bool share_embeddings = false;  ///< one table for both languages, also as the generator's matrix
 
+  static ConvolutionalTranslatorConfig of_json(const std::string& json);
   /// Errors, naming the field: a value is out of range, or two values do not fit together.
   void validate() const;
   /// The number of the model's parameters, counted without building it; 2^53 if there are more.
@@ -65,9 +66,7 @@ void for_each_field(ConvolutionalTranslatorConfig& config, F&& field) {
   field({"share_embeddings"}, config.share_embeddings);
 }
 
-// As for the recurrent model.
 std::string to_json(const ConvolutionalTranslatorConfig& config);
-ConvolutionalTranslatorConfig convolutional_translator_config(const std::string& json);
 
 /// What the encoder hands to the decoder, [B, S, d_embedding] each.
 struct ConvolutionalMemory {

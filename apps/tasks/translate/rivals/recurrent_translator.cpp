@@ -1,9 +1,15 @@
 // Chapter 7. RecurrentTranslator: embed, read in both directions, write with attention, compute the logits.
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 
+#include <cmath>
+
 #include "autograd/ops/activation.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/attention.h"
 #include "autograd/ops/layout.h"
+#include "autograd/ops/matmul.h"
 #include "core/tensor_ops.h"
+#include "nn/layers/padding.h"
 #include "nn/models/config_json.h"
 #include "nn/models/stack.h"
 
@@ -12,7 +18,123 @@ namespace {
 
 constexpr std::string_view recurrent_config = "recurrent translator config";
 
+// h_t from the state before, h [B, H], and the two sums that its gates add up, [B, 3 H] each: a of the input, b of h.
+Variable gru_step(const Variable& a, const Variable& b, const Variable& h) {
+  const auto [a_r, a_z, a_n] = split3(a, 1);
+  const auto [b_r, b_z, b_n] = split3(b, 1);
+  const Variable r = sigmoid(a_r + b_r), z = sigmoid(a_z + b_z), n = tanh(a_n + r * b_n);
+  return n + z * (h - n);
+}
+
+// `next` in the rows that have a position t, `before` in those where it is padding.
+Variable unless_padding(const Variable& next, const Variable& before, const Mask& mask, i64 t, i64 T) {
+  const i64 B = next.size(0);
+  Tensor real = zeros({B, 1}, next.dtype());
+  i64 count = 0;
+  for (i64 row = 0; row < B; ++row) {
+    const bool is_real = t < mask.length(row, T);
+    real.set(row, is_real ? 1 : 0);
+    count += is_real;
+  }
+  return count == B ? next : next * constant(real) + before * constant(1.0 - real);
+}
+
+// What a loop over positions has made, [B, 1, columns] each, as [B, T, columns].
+Variable joined_positions(const std::vector<Variable>& parts, i64 B, i64 columns, Dtype dtype) {
+  return parts.empty() ? constant(zeros({B, 0, columns}, dtype)) : concat(parts, 1);
+}
+
 }  // namespace
+
+Gru::Gru(i64 in, i64 H, Rng& rng, bool reverse) : reverse(reverse) {
+  const double bound = 1.0 / std::sqrt(static_cast<double>(H));
+  const auto drawn = [&](const Shape& shape) { return parameter(rand_uniform(shape, -bound, bound, rng)); };
+  weight_ih = drawn({3 * H, in});
+  weight_hh = drawn({3 * H, H});
+  bias_ih = drawn({3 * H});
+  bias_hh = drawn({3 * H});
+}
+
+Variable Gru::operator()(const Variable& x, const Mask& mask, const Variable& h0) const {
+  const i64 H = weight_hh.size(1);
+  const Variable gates = linear(nn::with_harmless_padding(x, mask), weight_ih, bias_ih);
+  const auto [B, T, columns] = dims<3>(gates.value(), "gru");
+  mask.check_padding_fits(B, T);
+  Variable h = h0.defined() ? h0 : constant(zeros({B, H}, x.dtype()));
+  std::vector<Variable> states(static_cast<size_t>(T));
+  for (i64 step = 0; step < T; ++step) {
+    const i64 t = reverse ? T - 1 - step : step;
+    const Variable a = reshape(slice(gates, 1, t, t + 1), {B, columns});
+    h = unless_padding(gru_step(a, linear(h, weight_hh, bias_hh), h), h, mask, t, T);
+    states[static_cast<size_t>(t)] = reshape(h, {B, 1, H});
+  }
+  return joined_positions(states, B, H, x.dtype());
+}
+
+Variable Gru::last(const Variable& states) const {
+  const auto [B, T, H] = dims<3>(states.value(), "states");
+  check(T > 0, "gru", "no position, so no last state");
+  return reshape(slice(states, 1, reverse ? 0 : T - 1, reverse ? 1 : T), {B, H});
+}
+
+void Gru::visit(nn::Visitor& v) {
+  const std::string end = reverse ? "_l0_reverse" : "_l0";
+  v("weight_ih" + end, weight_ih);
+  v("weight_hh" + end, weight_hh);
+  v("bias_ih" + end, bias_ih);
+  v("bias_hh" + end, bias_hh);
+}
+
+BidirectionalGru::Result BidirectionalGru::operator()(const Variable& x, const Mask& mask) const {
+  const Variable in = nn::with_harmless_padding(x, mask), ahead = forward(in, mask), back = backward(in, mask);
+  return {concat({ahead, back}, 2), concat({forward.last(ahead), backward.last(back)}, 1)};
+}
+
+AttentiveGru::AttentiveGru(const AttentiveGruSizes& s, Rng& rng)
+    : input(s.in, 3 * s.H, rng, {.init = nn::Init::pytorch_linear}),
+      context(s.M, 3 * s.H, rng, {.bias = false, .init = nn::Init::pytorch_linear}),
+      recurrent(s.H, 3 * s.H, rng, {.init = nn::Init::pytorch_linear}),
+      query(s.H, s.A, rng, {.bias = false, .init = nn::Init::pytorch_linear}),
+      key(s.M, s.A, rng, {.init = nn::Init::pytorch_linear}),
+      v(parameter(nn::initial_weight(nn::Init::pytorch_linear, 1, s.A, rng).reshape({s.A}))) {}
+
+AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s0, const Variable& memory,
+                                            const Mask& mask, Tensor* weights) const {
+  const Variable harmless = nn::with_harmless_padding(memory, mask);
+  return (*this)(x, s0, harmless, key(harmless), mask, weights);
+}
+
+AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s0, const Variable& given_memory,
+                                            const Variable& given_keys, const Mask& mask, Tensor* weights) const {
+  const Variable memory = nn::with_harmless_padding(given_memory, mask),
+                 keys = nn::with_harmless_padding(given_keys, mask);
+  const auto [B, S, A] = dims<3>(keys.value(), "keys");
+  const i64 T = dims<3>(x.value(), "x")[1], H = s0.size(1), M = memory.size(2);
+  const Mask padding = mask.padding_only();
+  const Variable gates = input(x), column = reshape(v, {A, 1});
+  std::vector<Variable> states, contexts, seen;
+  Variable s = s0;
+  for (i64 t = 0; t < T; ++t) {
+    const Variable scores = matmul(tanh(reshape(query(s), {B, 1, A}) + keys), column);
+    const Variable w = reshape(masked_softmax(reshape(scores, {B, 1, 1, S}), padding), {B, 1, S});
+    const Variable c = matmul(w, memory);
+    s = gru_step(reshape(slice(gates, 1, t, t + 1) + context(c), {B, 3 * H}), recurrent(s), s);
+    states.push_back(reshape(s, {B, 1, H}));
+    contexts.push_back(c);
+    if (weights) seen.push_back(constant(w.value()));
+  }
+  if (weights) *weights = joined_positions(seen, B, S, s.dtype()).value();
+  return {joined_positions(states, B, H, s.dtype()), joined_positions(contexts, B, M, s.dtype())};
+}
+
+void AttentiveGru::visit(nn::Visitor& visitor) {
+  visitor("input", input);
+  visitor("context", context);
+  visitor("recurrent", recurrent);
+  visitor("query", query);
+  visitor("key", key);
+  visitor("v", v);
+}
 
 void RecurrentTranslatorConfig::validate() const {
   nn::config_json::check_fields(recurrent_config, *this);
@@ -20,22 +142,12 @@ void RecurrentTranslatorConfig::validate() const {
   check(d_output >= 0, recurrent_config, "d_output must be positive, or 0 for none, not ", d_output);
 }
 
-i64 RecurrentTranslatorConfig::parameter_count() const {
-  const auto times = [](i64 a, i64 b) { return static_cast<double>(a) * static_cast<double>(b); };
-  const auto linear_count = [](i64 in, i64 out) { return nn::Linear::parameter_count(in, out, {}); };
-  const double tables = times(src_vocab_size + (share_embeddings ? 0 : tgt_vocab_size), d_embedding);
-  const AttentiveGruSizes decoder{.in = d_embedding, .H = d_decoder, .M = 2 * d_encoder, .A = d_attention};
-  const double output = d_output > 0 ? linear_count(d_decoder + 2 * d_encoder + d_embedding, d_output) : 0;
-  const double tied = shares_generator() ? times(tgt_vocab_size, d_embedding) : 0;
-  return nn::config_json::whole(tables + BidirectionalGru::parameter_count(d_embedding, d_encoder) +
-                                linear_count(2 * d_encoder, d_decoder) + AttentiveGru::parameter_count(decoder) +
-                                output + linear_count(generator_inputs(), tgt_vocab_size) - tied);
-}
+i64 RecurrentTranslatorConfig::parameter_count() const { return nn::config_json::counted<RecurrentTranslator>(*this); }
 
-std::string to_json(const RecurrentTranslatorConfig& config) { return nn::config_json::text_of(config); }
-RecurrentTranslatorConfig recurrent_translator_config(const std::string& text) {
-  return nn::config_json::config_of<RecurrentTranslatorConfig>(text, recurrent_config);
+RecurrentTranslatorConfig RecurrentTranslatorConfig::of_json(const std::string& json) {
+  return nn::config_json::config_of<RecurrentTranslatorConfig>(json, recurrent_config);
 }
+std::string to_json(const RecurrentTranslatorConfig& config) { return nn::config_json::text_of(config); }
 
 RecurrentTranslator::RecurrentTranslator(const RecurrentTranslatorConfig& config, Rng& rng)
     : config(nn::config_json::valid(config)),

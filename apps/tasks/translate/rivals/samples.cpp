@@ -5,7 +5,6 @@
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/ops/layout.h"
 #include "nn/check/sample_rows.h"
-#include "nn/layers/padding.h"
 
 namespace orrery::translate {
 namespace {
@@ -34,15 +33,12 @@ Sample gru_in_both_directions() {
       {.padding = {.places = {{"input 0", {3, 2}}}, .output = {4, 3}}});
 }
 
-Sample attentive_gru_layer(std::string variant, bool composed) {
+Sample attentive_gru_layer() {
   return nn::module_sample(
-      "AttentiveGru", std::move(variant), {{2, 2, 4}, {2, 3}, {2, 3, 5}},
+      "AttentiveGru", "padding", {{2, 2, 4}, {2, 3}, {2, 3, 5}},
       [](Rng& rng) { return AttentiveGru({.in = 4, .H = 3, .M = 5, .A = 2}, rng); },
-      [=](const AttentiveGru& layer, const nn::Inputs& in) {
-        const Mask mask = nn::lengths_3_and_2();
-        const auto keys = [&] { return layer.key(nn::with_harmless_padding(in[2], mask)); };
-        const auto [states, contexts] =
-            composed ? layer.composed(in[0], in[1], in[2], keys(), mask) : layer(in[0], in[1], in[2], mask);
+      [](const AttentiveGru& layer, const nn::Inputs& in) {
+        const auto [states, contexts] = layer(in[0], in[1], in[2], nn::lengths_3_and_2());
         return concat({states, contexts}, 2);
       },
       {.padding = {.places = {{"input 2", {3, 2}}}}});
@@ -119,8 +115,7 @@ const std::vector<Sample>& rival_samples() {
       gru_layer("reverse, padding", nn::lengths_3_and_2(), true),
       gru_from_a_state(),
       gru_in_both_directions(),
-      attentive_gru_layer("padding", false),
-      attentive_gru_layer("padding, composed", true),
+      attentive_gru_layer(),
       convolutional_encoder_layer(),
       convolutional_decoder_layer(),
       newest_positions(),

@@ -199,13 +199,13 @@ const ConvolutionalTranslatorConfig convolutional{.src_vocab_size = 30,
 }  // namespace
 
 TEST_CASE("every field survives as JSON, and absent fields keep their defaults") {
-  CHECK(recurrent_translator_config(to_json(recurrent)) == recurrent);
-  CHECK(convolutional_translator_config(to_json(convolutional)) == convolutional);
+  CHECK(RecurrentTranslatorConfig::of_json(to_json(recurrent)) == recurrent);
+  CHECK(ConvolutionalTranslatorConfig::of_json(to_json(convolutional)) == convolutional);
   const RecurrentTranslatorConfig r =
-      recurrent_translator_config(R"({"src_vocab_size": 9, "tgt_vocab_size": 8, "d_decoder": 3})");
+      RecurrentTranslatorConfig::of_json(R"({"src_vocab_size": 9, "tgt_vocab_size": 8, "d_decoder": 3})");
   CHECK(r == RecurrentTranslatorConfig{.src_vocab_size = 9, .tgt_vocab_size = 8, .d_decoder = 3});
   const ConvolutionalTranslatorConfig c =
-      convolutional_translator_config(R"({"src_vocab_size": 9, "tgt_vocab_size": 8, "width": 1})");
+      ConvolutionalTranslatorConfig::of_json(R"({"src_vocab_size": 9, "tgt_vocab_size": 8, "width": 1})");
   CHECK(c == ConvolutionalTranslatorConfig{.src_vocab_size = 9, .tgt_vocab_size = 8, .width = 1});
 }
 
