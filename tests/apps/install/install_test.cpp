@@ -276,8 +276,7 @@ TEST_CASE("promise 29: the manual page and the shells' completions are installed
   CHECK(contents(share / "doc/orrery/copyright") == contents(root / "LICENSE"));
 }
 
-TEST_CASE(
-    "slow: promise 29: cpack makes a package for Debian that names what it needs, and has what an installation has") {
+TEST_CASE("slow: promise 29: cpack's package for Debian names what it needs, and has what an installation has") {
   if (!tools::are_there({"dpkg-deb", "dpkg-shlibdeps", "file"})) return;
   const TemporaryFolder folder;
   const fs::path package = made_package(folder), unpacked = folder.path() / "unpacked";

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "core/products/small_product.h"
@@ -46,6 +47,19 @@ TEST_CASE(
     CHECK(way(512, 512, 2048, Trans::b) == rest);
   }
   CHECK(gemm_tiles(2, 4096, 512, Trans::b) == thin_tiles(4096, 512));
+}
+
+// Also run by tests/promises/narrow_blas_test.cpp, with a kernel of OpenBLAS with narrow vectors.
+TEST_CASE("bits of products do not depend on the threads") {
+  Rng rng(3);
+  for (const auto& [m, n, k] :
+       {std::array<i64, 3>{1, 700, 300}, {700, 1, 300}, {257, 259, 131}, {64, 1000, 64}, {1000, 96, 33}}) {
+    const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng), a_t = randn({k, m}, rng), b_t = randn({n, k}, rng);
+    CHECK(same_for_any_threads([&] { return matmul(a, b); }));
+    CHECK(same_for_any_threads([&] { return matmul(a_t, b, Trans::a); }));
+    CHECK(same_for_any_threads([&] { return matmul(a, b_t, Trans::b); }));
+    CHECK(same_for_any_threads([&] { return matmul(a_t.to(f64), b_t.to(f64), Trans::both); }));
+  }
 }
 
 TEST_CASE("a thin product has the bits of its rows, whether it replaces or is added to what is there") {
