@@ -59,10 +59,11 @@ void TimeBudget::follow(const KnownTraining& known, TrainingRecipe& recipe) {
 void TimeBudget::plan(TrainingRecipe& recipe, const Times& times, i64 evaluations) {
   const double evaluating = static_cast<double>(evaluations) * times.evaluation;
   const double left = seconds_ - (clock_() - begin_ - slept) - times.afterwards - evaluating;
-  check(left > times.step, program_, "--minutes leaves no time to train: of ", std::llround(seconds_),
+  constexpr i64 least_steps = 2;  // the rate falls after the first
+  check(left > least_steps * times.step, program_, "--minutes leaves no time to train: of ", std::llround(seconds_),
         " s, measuring, evaluations and the end of the training take ", std::llround(seconds_ - left), " s");
   afterwards = times.afterwards;
-  recipe.steps = std::max<i64>(std::max<i64>(1, evaluations), std::llround(left / times.step));
+  recipe.steps = std::max({least_steps, evaluations, std::llround(left / times.step)});
   if (most_steps > 0) recipe.steps = std::min(recipe.steps, most_steps);
   recipe.warmup = std::min(warmup_, recipe.steps / 10);
   if (evaluations > 0) recipe.evaluate_every = std::max<i64>(1, recipe.steps / evaluations);

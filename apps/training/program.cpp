@@ -74,34 +74,57 @@ double seconds_to_come(TrainingProgram& program, Trainer& trainer) {
   return trainer.expected_seconds(step) + program.seconds_afterwards(step);
 }
 
+struct Texts {
+  std::vector<std::string> roles, paths;
+  std::vector<u32> checksums;
+};
+
+// The texts that an unfinished training began with.
+Texts texts_of(const UnfinishedTraining& unfinished, const std::string& program) {
+  const std::string& origin = entry_of(unfinished, program, origin_key);
+  Texts texts;
+  within("load " + unfinished.path, [&] {
+    const Json json = parse_json_object(origin, "training origin");
+    check(json.contains("roles"), "training origin",
+          "it was made by an earlier version, which this one does not continue; begin anew with --init ",
+          unfinished.path.substr(0, unfinished.path.rfind(".resume")));
+    nn::config_json::Reader read("training origin", json, nn::config_json::Fields::all);
+    read("roles", texts.roles);
+    read("texts", texts.paths);
+    read("checksums", texts.checksums, 0, std::numeric_limits<u32>::max());
+    read.check_all_known();
+    check(texts.roles.size() == texts.checksums.size(), "training origin", "it has ", texts.checksums.size(),
+          " checksums for ", texts.roles.size(), " texts");
+  });
+  return texts;
+}
+
 // The texts that are learned from, with their checksums; and for a training that is resumed an error: it began with
 // others.
 void note_texts(TrainingProgram& program, const UnfinishedTraining* unfinished) {
   const std::vector<NamedFile> texts = program.texts();
   if (texts.empty()) return;
-  std::vector<std::string> paths;
-  std::vector<u32> checksums;
+  Texts now;
   for (const NamedFile& text : texts) {
     const Phase phase("reading " + text.path);
-    paths.push_back(text.path);
-    checksums.push_back(checksum_of({text.path}));
+    now.roles.push_back(text.name);
+    now.paths.push_back(text.path);
+    now.checksums.push_back(checksum_of({text.path}));
   }
-  program.origin = json_text({{"texts", paths}, {"checksums", checksums}});
+  program.origin = json_text({{"roles", now.roles}, {"texts", now.paths}, {"checksums", now.checksums}});
   if (!unfinished) return;
-  const std::string& origin = entry_of(*unfinished, program.program(), origin_key);
-  std::vector<std::string> began_with;
-  std::vector<u32> kept;
-  within("load " + unfinished->path, [&] {
-    const Json json = parse_json_object(origin, "training origin");
-    nn::config_json::Reader read("training origin", json, nn::config_json::Fields::all);
-    read("texts", began_with);
-    read("checksums", kept, 0, std::numeric_limits<u32>::max());
-    read.check_all_known();
-  });
-  check(kept.size() == texts.size(), program.program(), "this training began with ", kept.size(),
-        kept.size() == 1 ? " file of text, not with " : " files of text, not with ", texts.size());
-  for (size_t i = 0; i < texts.size(); ++i)
-    check(kept[i] == checksums[i], program.program(), texts[i].path, " is not the text that this training began with");
+  const Texts kept = texts_of(*unfinished, program.program());
+  const size_t count = std::min(kept.roles.size(), texts.size());
+  check(texts.size() <= count, program.program(), "this training began without ", texts.back().name, ' ',
+        texts.back().path);
+  check(kept.roles.size() <= count, program.program(), "this training began with ", kept.roles.back(), ' ',
+        kept.paths.back(), ", too");
+  for (size_t i = 0; i < count; ++i) {
+    check(kept.checksums[i] == now.checksums[i], program.program(), texts[i].path,
+          " is not the text that this training began with");
+    check(kept.roles[i] == now.roles[i], program.program(), "this training began with ", kept.roles[i], ' ',
+          kept.paths[i], ", which is now given as ", now.roles[i]);
+  }
 }
 
 Task& built(TrainingProgram& program) {

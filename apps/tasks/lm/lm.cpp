@@ -41,10 +41,11 @@ std::string glimpse_of(const LmTask& task) {
          written_by(task, glimpse, [](const std::string& text) { return "it writes: " + line_of(text); });
 }
 
-// The texts to learn, as messages call them.
+// The texts, as messages call them.
 std::vector<NamedFile> named(const TextFiles& texts) {
   std::vector<NamedFile> files;
-  for (const std::string& text : texts.all()) files.push_back({"the text to learn,", text});
+  for (const std::string& text : texts.training) files.push_back({"the text to learn,", text});
+  if (!texts.validation.empty()) files.push_back({"--valid", texts.validation});
   return files;
 }
 

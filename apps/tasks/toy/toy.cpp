@@ -68,6 +68,7 @@ class ToyProgram final : public TrainingProgram {
   Task& build() override { return task_.emplace(recipe_); }
   // The preset, without Noam's schedule. Twice as many steps gain nothing.
   std::optional<KnownTraining> known_training() override {
+    if (recipe_.model.layer.d_model > 128) return std::nullopt;  // the rate is that of a small model
     return KnownTraining{.batch = recipe_.batch,
                          .good_batch = 64,
                          .steps = 3000,

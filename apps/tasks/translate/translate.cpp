@@ -147,6 +147,8 @@ void TranslateProgram::add_options(CLI::App& command) {
 }
 
 void TranslateProgram::settle() {
+  if (files_.valid_source.empty() != files_.valid_target.empty())
+    usage_error("--valid-source, --valid-target", "must be given together");
   recipe_.share_sizes();
   if (preset_ != "tiny" && recipe_.kind != ModelKind::transformer)
     usage_error("--preset " + preset_, "is a Transformer, not a " + name_of(recipe_.kind) + " model");
@@ -168,8 +170,6 @@ void TranslateProgram::settle() {
 void TranslateProgram::check_given() const {
   if (files_.source.empty()) usage_error("--source", "is required: the file of sentences to translate from");
   if (files_.target.empty()) usage_error("--target", "is required: the file of their translations");
-  if (files_.valid_source.empty() != files_.valid_target.empty())
-    usage_error("--valid-source, --valid-target", "must be given together");
 }
 
 // The vocabulary of a model or a training that is there already is kept.

@@ -1,6 +1,7 @@
 // Chapter 9. Tests of `orrery leakcheck`: its picture, its last line and its exit code.
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
@@ -58,6 +59,21 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(contains(no_gpt.text, "--heads: is for a GPT-2 of another program; " + path + " holds a Transformer"));
   CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
   CHECK(run("leakcheck --load " + path + ".gone").text == "");  // no legend where there is no matrix
+}
+
+TEST_CASE("leakcheck rebuilds a saved GPT, too") {
+  const orrery::TemporaryFolder folder;
+  const std::string path = folder / "gpt.safetensors";
+  orrery::Rng rng(5);
+  orrery::nn::Gpt model(
+      {.vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 1, .max_len = 5}, rng);
+  orrery::nn::save(model, path);
+  const Result tight = leakcheck("--load " + path);
+  CHECK(tight.exit_code == 0);
+  CHECK(tight.text.ends_with("\n1 checked, 0 leaks\n"));
+  CHECK(leakcheck("--break causal --load " + path).exit_code == 1);
+  CHECK(contains(leakcheck("--break padding --load " + path).text,
+                 "check " + path + ": leakcheck: this model has no padding"));
 }
 
 TEST_CASE("leakcheck refuses what it does not know") {

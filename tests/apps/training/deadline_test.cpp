@@ -85,6 +85,18 @@ TEST_CASE("the batch is that of the known training for as much to read, and its 
   CHECK(quarter.recipe.patience + quarter.recipe.average_last == 0);
 }
 
+TEST_CASE("a plan has at least two steps, since the rate falls after the first") {
+  const auto planned = [](double seconds) {
+    TrainingRecipe recipe;
+    TimeBudget(
+        "line", seconds, [] { return 1.0; }, [] { return 0.0; })
+        .plan(recipe, {.step = 1}, 0);
+    return recipe.steps;
+  };
+  CHECK(planned(2.1) == 2);
+  CHECK(small::contains(small::error_of([&] { planned(1.9); }), "--minutes leaves no time to train"));
+}
+
 TEST_CASE("what a step costs besides its items counts, too") {
   const Choice dear = choice_for(100, 0.2, KnownTraining::endless, 1);
   CHECK(dear.batch < 200);

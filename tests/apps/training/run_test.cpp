@@ -52,7 +52,7 @@ TEST_CASE("a training makes its steps, evaluates when it is due, says so, and ke
   CHECK(run.saved_a() == a_at_6);
   CHECK(std::filesystem::exists(run.files.resume()));
   run.save();
-  CHECK(run.saved_a() == run.a());
+  CHECK(run.saved_a() == a_at_6);
   CHECK(run.heard.ends_with("saved to " + run.files.model() + "\n"));
   CHECK_FALSE(std::filesystem::exists(run.files.resume()));
 }
@@ -199,6 +199,19 @@ TEST_CASE("a save that fails is told, and the training goes on and saves what it
   run.save();
   CHECK(run.problem == "line: the model is not saved: write line: still none");
   CHECK(run.saved_a() == a_at_3);
+}
+
+TEST_CASE("a stop at an evaluation that is not finite leaves the last good state, and says from which step") {
+  const TemporaryFolder folder;
+  LineRun run(folder / "line");
+  run.training.task.validation = {0.5, NAN, 0, 0};
+  run.go({.after_step = [&](const StepResult&) {
+    if (run.training.trainer.steps_done() == 6) std::raise(SIGTERM);
+  }});
+  CHECK(run.ending == Ending::stopped);
+  CHECK(read_unfinished("line", run.files).state.steps_done == 3);
+  run.save();
+  CHECK(small::contains(run.heard, "stopped after step 6 of 12; to resume from step 3: orrery line --resume "));
 }
 
 TEST_CASE("where the last state could not be saved, a stop says from which step the training is resumed") {

@@ -91,12 +91,21 @@ TEST_CASE("a separate text for validation takes none from training, and a resume
   check_failure(quoted_program + "lm train --resume '" + model + "'", "No such file");
   check_failure(quoted_program + "lm train --resume '" + model + "' --valid '" + train + "'",
                 "is not the text that this training began with");
+  check_failure(
+      quoted_program + "lm train --resume '" + model + "' '" + train + "' '" + moved + "' --valid '" + moved + "'",
+      "this training began without --valid ");
   const std::string both =
       written(folder / "both", repeated("the cat sees the dog .\n", 100) + repeated("the dog sees\n", 9));
   const std::string rest = written(folder / "rest", "the dog sees\n");
   check_failure(quoted_program + "lm train --resume '" + model + "' '" + both + "' --valid '" + rest + "'",
                 "is not the text that this training began with");
   CHECK(line(run("lm train --hash --resume '" + model + "' --valid '" + moved + "'").text, -2) == line(whole.text, -2));
+  const std::string two = folder / "two";
+  REQUIRE(errors("lm train '" + train + "' '" + moved + "' " + tiny + "--steps 2000 --time-limit 0.001 --save '" + two +
+                 "'")
+              .exit_code == 130);
+  check_failure(quoted_program + "lm train --resume '" + two + "' '" + train + "' --valid '" + moved + "'",
+                "which is now given as --valid");
   check_failure(quoted_program + command, "No such file");
   check_failure(quoted_program + "lm train '" + train + "' --valid '" + moved + "' " + tiny + "--save '" + moved + "'",
                 "would write over the text to learn");
