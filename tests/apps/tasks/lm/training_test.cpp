@@ -65,6 +65,35 @@ std::string hash_after(int threads) {
 
 }  // namespace
 
+TEST_CASE("the default recipe is nanoGPT's for a CPU, except for the order of blocks and the average") {
+  const LmRecipe recipe;
+  CHECK(recipe.model.num_layers == 4);
+  CHECK(recipe.model.layer.num_heads == 4);
+  CHECK(recipe.model.layer.d_model == 128);
+  CHECK(recipe.model.layer.d_ff == 512);
+  CHECK(recipe.model.max_len == 64);
+  CHECK(recipe.model.layer.dropout == 0);
+  CHECK_FALSE(recipe.model.layer.bias);
+  CHECK(recipe.model.tied);
+  CHECK(recipe.model.layer.activation == nn::Activation::gelu);
+  CHECK(recipe.batch == 12);
+  CHECK(recipe.steps == 2000);
+  CHECK(recipe.beta1 == 0.9);
+  CHECK(recipe.beta2 == 0.99);
+  CHECK(recipe.weight_decay == 0.1);
+  CHECK(recipe.clip == 1);
+  CHECK_FALSE(recipe.replacement);
+  CHECK(recipe.average == recipe.beta2);
+  CHECK(recipe.optimizer == OptimizerKind::adamw);
+  CHECK(recipe.eps == 1e-8);
+  CHECK(recipe.evaluate_every == 250);
+  const auto rate_of = [&](i64 step) { return recipe.resolved().rate_of(step); };
+  CHECK(rate_of(50) == doctest::Approx(5e-4));
+  CHECK(rate_of(100) == doctest::Approx(1e-3));
+  CHECK(rate_of(1050) == doctest::Approx(5.5e-4));
+  CHECK(rate_of(2000) == doctest::Approx(1e-4));
+}
+
 TEST_CASE("a small model learns to count, and evaluations agree with each other") {
   LmTraining training(small_lm_recipe(), counting());
   const double first = training.judged_loss();

@@ -31,6 +31,23 @@ std::string hash_after(int threads, u64 seed = 1) {
 
 }  // namespace
 
+TEST_CASE("the preset tiny trains the published model with Muon, on a third of the tokens") {
+  const TranslationRecipe recipe = translation_preset("tiny"), published = translation_preset("published");
+  CHECK(recipe.model == published.model);
+  CHECK(recipe.smoothing == published.smoothing);
+  CHECK(recipe.optimizer == OptimizerKind::muon);
+  CHECK(recipe.steps * recipe.micro_batches * 3 < published.steps * published.micro_batches);
+  CHECK(recipe.steps == 5200);
+  CHECK(recipe.clip == 1);
+  CHECK(recipe.average_last == 0);
+  CHECK(recipe.patience == 10);
+  CHECK(recipe.rate_of(50) == doctest::Approx(0.0015));
+  CHECK(recipe.rate_of(100) == doctest::Approx(0.003));
+  CHECK(recipe.rate_of(1560) == doctest::Approx(0.003));
+  CHECK(recipe.rate_of(5200) < 1e-6);
+  CHECK_FALSE(recipe.keep_last);  // with fewer pairs the lowest loss may come long before the end
+}
+
 TEST_CASE("an epoch is the default between evaluations") {
   TranslationRecipe recipe = small::small_translation_recipe();
   recipe.evaluate_every = TrainingRecipe::automatic;
