@@ -63,7 +63,7 @@ void TimeBudget::plan(TrainingRecipe& recipe, const Times& times, i64 evaluation
   check(left > least_steps * times.step, program_, "--minutes leaves no time to train: of ", std::llround(seconds_),
         " s, measuring, evaluations and the end of the training take ", std::llround(seconds_ - left), " s");
   afterwards = times.afterwards;
-  recipe.steps = std::max({least_steps, evaluations, std::llround(left / times.step)});
+  recipe.steps = std::max({least_steps, evaluations, i64{std::llround(left / times.step)}});
   if (most_steps > 0) recipe.steps = std::min(recipe.steps, most_steps);
   recipe.warmup = std::min(warmup_, recipe.steps / 10);
   if (evaluations > 0) recipe.evaluate_every = std::max<i64>(1, recipe.steps / evaluations);
