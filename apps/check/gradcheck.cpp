@@ -192,7 +192,7 @@ int show_bug(const CheckerOptions& options) {
   std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
   if (!rows.empty()) std::cout << ", " << failures_among(wrong, rows.size());
   std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
-  if (numbered_bug(options.bug).to_repair()) std::cout << "; to repair a copy: apps/run exercise bug." << number;
+  if (numbered_bug(options.bug).to_repair()) std::cout << "; to repair it: apps/run exercise bug." << number;
   std::cout << '\n';
   return caught ? done : failed;
 }
