@@ -111,7 +111,7 @@ void note_texts(TrainingProgram& program, const UnfinishedTraining* unfinished) 
     now.paths.push_back(text.path);
     now.checksums.push_back(checksum_of({text.path}));
   }
-  program.origin = json_text({{"roles", now.roles}, {"texts", now.paths}, {"checksums", now.checksums}});
+  program.origin = json_text({{"texts", now.paths}, {"roles", now.roles}, {"checksums", now.checksums}});
   if (!unfinished) return;
   const Texts kept = texts_of(*unfinished, program.program());
   const size_t count = std::min(kept.roles.size(), texts.size());

@@ -20,9 +20,9 @@ namespace {
 
 // Adds the layers and models that a header defines, without the interfaces of what can stand in a layer's place.
 void find_modules(const std::string& path, std::set<std::string>& modules) {
-  samples::find_names(path, R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention)\b)",
+  samples::find_names(path, R"(^(?:struct|class) (\w+)(?: final)? : (?:public )?(?:Module|Replaceable|Attention|CausalModel)\b)",
                       modules);
-  for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias"})
+  for (const char* interface : {"Replaceable", "Part", "LinearMap", "Attention", "QueryKeyMap", "ScoreBias", "CausalModel"})
     modules.erase(interface);
 }
 

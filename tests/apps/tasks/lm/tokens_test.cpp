@@ -108,7 +108,7 @@ TEST_CASE("a separate text for validation takes none from training, and a resume
                 "which is now given as --valid");
   check_failure(quoted_program + command, "No such file");
   check_failure(quoted_program + "lm train '" + train + "' --valid '" + moved + "' " + tiny + "--save '" + moved + "'",
-                "would write over the text to learn");
+                "would write over --valid");
 }
 
 TEST_CASE("a text that is not UTF-8 names file and byte, and bytes take any file") {
