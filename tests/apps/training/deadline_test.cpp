@@ -128,3 +128,9 @@ TEST_CASE("a training with little to read ends before its time, and in time on a
   CHECK(slow.end == 100);
   CHECK(at_once.steps == 100);
 }
+
+TEST_CASE("the time that is left is that of a plan, if there is one") {
+  small::LineRun run("");
+  run.go({.planned_seconds = 1e6});
+  CHECK(small::contains(run.heard, " 277 h 46 min left\n"));
+}
