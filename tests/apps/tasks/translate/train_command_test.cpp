@@ -244,7 +244,7 @@ TEST_CASE("no text is written over, and what cannot be saved is said before the 
                 "would write over the files of --save");
   check_failure(train + "--save /nowhere/model", "No such file or directory");
   check_failure(train + "--save /dev/full", "is not a regular file");
-  const Result full = shell("ulimit -f 1; " + train + "--save '" + animals.model + "' 2>&1 >/dev/null");
+  const Result full = shell("ulimit -f 2; " + train + "--save '" + animals.model + "' 2>&1 >/dev/null");
   CHECK(full.exit_code == 1);
   CHECK(contains(full.text, "do not fit there"));
   CHECK_FALSE(contains(full.text, "expected time"));
