@@ -117,23 +117,13 @@ std::string hint_of(const std::string& attempt) {
   return hints.at(attempt);\n}\n}\n")
 
 set(exercise_sources apps/book/exercises.cpp ${exercise_folder}/chapters.cpp ${exercise_sources})
-if(ORRERY_SANITIZE)
-  add_library(orrery_exercises OBJECT ${exercise_sources})  # compiled by clang, and not run
-else()
-  add_executable(orrery_exercises EXCLUDE_FROM_ALL ${exercise_sources})  # a tenth of the whole build; tests/run slow
-endif()
+add_executable(orrery_exercises EXCLUDE_FROM_ALL ${exercise_sources})  # a tenth of the whole build; tests/run slow
 # What is linked last has the last word: clang takes the last option about a warning.
 add_library(orrery_answer_options INTERFACE)
 target_compile_options(orrery_answer_options INTERFACE ${ORRERY_ANSWER_OPTIONS})
-if(ORRERY_SANITIZE)
-  target_compile_options(orrery_answer_options INTERFACE -fno-sanitize=all)
-endif()
 target_link_libraries(orrery_exercises PRIVATE orrery_grade orrery_options orrery_answer_options)
 target_compile_definitions(orrery_exercises PRIVATE ORRERY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_precompile_headers(orrery_exercises PRIVATE "${PROJECT_SOURCE_DIR}/apps/book/grade/prelude.h")
-if(ORRERY_SANITIZE)
-  set(exercise_chapters "")
-endif()
 foreach(chapter ${exercise_chapters})
   add_test(NAME book/exercises_${chapter} COMMAND orrery_exercises ${chapter})
   string(REPLACE bugs 9 label ${chapter})

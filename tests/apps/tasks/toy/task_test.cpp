@@ -262,14 +262,24 @@ TEST_CASE("sharpness is 1 for one key a row and 1/m for none in particular") {
   CHECK(sharpness({}) == 0);
 }
 
+namespace {
+
+// A model with an encoder layer, two decoder layers, and two heads in each.
+nn::Transformer two_headed(const ToyTask& task) {
+  Rng rng(3);
+  return nn::Transformer({.src_vocab_size = task.vocab_size(),
+                          .tgt_vocab_size = task.vocab_size(),
+                          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8},
+                          .num_encoder_layers = 1,
+                          .num_decoder_layers = 2},
+                         rng);
+}
+
+}  // namespace
+
 TEST_CASE("the sharpest head of a model is the one whose own weights are sharpest") {
   const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
-  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
-  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
-  config.num_encoder_layers = 1;
-  config.num_decoder_layers = 2;
-  Rng rng(3);
-  const nn::Transformer model(config, rng);
+  const nn::Transformer model = two_headed(task);
   const Sequence source{3, 4, 5};
   const AttentionFigure best = sharpest_head(model, task, source);
   CHECK(best.read == std::vector<std::string>{"a", "b", "c"});
@@ -294,12 +304,7 @@ TEST_CASE("the sharpest head of a model is the one whose own weights are sharpes
 
 TEST_CASE("the page of the toy has the weights of every head for each sequence, without the padding") {
   const ToyTask task{.symbols = 5, .min_length = 2, .max_length = 4};
-  nn::TransformerConfig config{.src_vocab_size = task.vocab_size(), .tgt_vocab_size = task.vocab_size()};
-  config.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8};
-  config.num_encoder_layers = 1;
-  config.num_decoder_layers = 2;
-  Rng rng(3);
-  const nn::Transformer model(config, rng);
+  const nn::Transformer model = two_headed(task);
   const nlohmann::json data = nlohmann::json::parse(attention_page(model, task, {{3, 4, 5}, {4, 4}}).json());
   const HeadsFigure heads = every_head(model, task, {3, 4, 5});
   REQUIRE(data.at("pairs").size() == 2);
