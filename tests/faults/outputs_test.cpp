@@ -98,12 +98,14 @@ TEST_CASE("promise 18: a full disk is told before a training, and one that fills
     program::check_failure(quoted_program + program.begin(model, 4, 2), "No space left on device");
     CHECK(disk.folder().count() == 1);
     put({}, disk.folder());
-    // The disk fills up after the first save; the next one fails, and the training is then stopped. What that save had
-    // written is free again, so the disk is filled once more, while the training stands still between two saves.
+    // The disk fills up after the first save, of both files; the next one fails, and the training is then stopped. What
+    // that save had written is free again, so the disk is filled once more, while the training stands still between two
+    // saves.
     const std::string fill = "cat /dev/zero >>'" + (disk.folder() / "filling") + "' 2>/dev/null";
     const program::Result result = program::shell(
         quoted_program + program.begin(model, 400'000, 200) + ">/dev/null 2>'" + log + "' & until [ -e '" + model +
-        ".resume' ]; do kill -0 $! || break; sleep 0.005; done; " + fill + "; until grep -q '^not saved: ' '" + log +
+        "' ] && [ -e '" + model + ".resume' ]; do kill -0 $! || break; sleep 0.005; done; " + fill +
+        "; until grep -q '^not saved: ' '" + log +
         "'; do kill -0 $! || break; sleep 0.005; done; until kill -STOP $!; ! ls '" + model +
         "'*.tmp >/dev/null 2>&1;" + " do kill -CONT $! || break; sleep 0.005; done; " + fill +
         "; kill -CONT $!; kill -TERM $!; wait $!; echo $?");
