@@ -9,6 +9,11 @@
   gnu::used]] static void (*const before_libraries)(int, char**, char**) = orrery::guard_openblas_start;
 #endif
 
+namespace orrery {
+AddCommand add_toy, add_lm, add_translate, add_report, add_inspect, add_doctor, add_gradcheck, add_leakcheck, add_bench,
+    add_claims, add_figure, add_trace, add_complete;
+}  // namespace orrery
+
 int main(int argc, char** argv) {
   using namespace orrery;
   loop_rules.team = crowding_team;

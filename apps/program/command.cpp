@@ -134,7 +134,7 @@ bool output_is_closed() {
   return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) {
+int run_program(int argc, char** argv, const std::vector<AddCommand*>& commands) {
   occupy_closed_streams();
   // Writing to a closed pipe, or beyond the size limit of files, must fail instead of ending the program.
   std::signal(SIGPIPE, SIG_IGN);
@@ -149,7 +149,7 @@ int run_program(int argc, char** argv, const std::vector<AddCommand>& commands) 
       "Exit code 0: done; 1: failed; 2: wrong usage;\n130: stopped by Ctrl-C, SIGTERM, SIGHUP or --time-limit.\n"
       "The book: apps/book/README.md. Its exercises: apps/run exercise.");
   int exit_code = done;
-  for (const AddCommand add : commands) add(program, exit_code);
+  for (AddCommand* const add : commands) add(program, exit_code);
   return after_output(parse_and_run(program, argc, argv, exit_code));
 }
 

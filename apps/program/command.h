@@ -21,25 +21,12 @@ class App;
 
 namespace orrery {
 
-/// Adds a sub-command to `program`. When it runs, it sets `exit_code`.
-using AddCommand = void (*)(CLI::App& program, int& exit_code);
-void add_bench(CLI::App& program, int& exit_code);
-void add_claims(CLI::App& program, int& exit_code);
-void add_complete(CLI::App& program, int& exit_code);
-void add_doctor(CLI::App& program, int& exit_code);
-void add_figure(CLI::App& program, int& exit_code);
-void add_gradcheck(CLI::App& program, int& exit_code);
-void add_inspect(CLI::App& program, int& exit_code);
-void add_leakcheck(CLI::App& program, int& exit_code);
-void add_lm(CLI::App& program, int& exit_code);
-void add_report(CLI::App& program, int& exit_code);
-void add_toy(CLI::App& program, int& exit_code);
-void add_trace(CLI::App& program, int& exit_code);
-void add_translate(CLI::App& program, int& exit_code);
+/// A function that adds a sub-command to `program`; when this runs, it sets `exit_code`. apps/main.cpp lists them all.
+using AddCommand = void(CLI::App& program, int& exit_code);
 
 /// Parses the command line, runs the sub-command and returns the exit code. Every exception becomes a message on
 /// stderr: one line, followed by the details of a failure, if it has any.
-int run_program(int argc, char** argv, const std::vector<AddCommand>& commands);
+int run_program(int argc, char** argv, const std::vector<AddCommand*>& commands);
 
 /// Whether standard output is a pipe that nobody reads any more, as in `orrery ... | head`.
 bool output_is_closed();
