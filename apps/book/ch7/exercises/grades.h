@@ -197,8 +197,8 @@ void grade(Grader& g) {
   g.equal("what ends first need not win", Tensor::of<i32>({3}, {2, 1, 0}),
           "A finished hypothesis waits, while others of the beam may still become likelier sentences.",
           [=] { return searched(late, 2, 5); });
-  // eos at once with 0.6: what goes on can only become less likely.
-  const Table early{{{}, {0.6, 0.3, 0.1}}};
+  // eos at once with 0.35, behind 1 with 0.4: what goes on becomes less likely than 0.35.
+  const Table early{{{}, {0.35, 0.4, 0.25}}};
   g.equal("what ended stays in the race", Tensor::of<i32>({1}, {0}),
           "A finished hypothesis is never extended, and is compared with all others at the end.",
           [=] { return searched(early, 2, 5); });
