@@ -168,8 +168,8 @@ function Pandoc()
   for name in io.popen('find *.md .ci apps autograd core nn optim tests -path apps/mine -prune -o ' ..
                        '-path tests/fuzz/seeds.tar.gz -prune -o -type f -print | LC_ALL=C sort -V'):lines() do
     local last, of, number = name:match('[^/]+$'), name:match('^apps/book/ch(%d+)/exercises/(%d+)_.*%.cpp$')
-    number = number or name:match('^apps/book/bugs/(%d+)%.cpp$')
-    if number then starters[(of or 'bug') .. '.' .. number] = name end
+    if not number then of, number = name:match('^apps/book/(%l+)/(%d+)[%l_]*%.cpp$') end  -- bugs/7.cpp, own/2_xor.cpp
+    if number then starters[of:gsub('^bugs$', 'bug') .. '.' .. number] = name end
     sources[name] = language_of[last:match('%.(%w+)$')] or last:match('^[%l_]+$') and 'bash' or nil
     if sources[name] then only[last] = only[last] == nil and name end
     if name:match('%.md$') then texts[name] = read(name) end

@@ -1,7 +1,11 @@
 // Chapter 0. Tests of what apps/run does with a reader's own files, in a copy of the scripts and exercises.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
+#include <regex>
+#include <sstream>
 
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
@@ -24,6 +28,8 @@ class ReadersTree {
     fs::create_directories(to / "mine");
     fs::copy(from / "run", to / "run");
     fs::copy(from / "book", to / "book", fs::copy_options::recursive);
+    fs::create_directories(to / "data");
+    for (const char* file : {"digits.txt", "animals.en"}) fs::copy(from / "data" / file, to / "data" / file);
   }
   /// Runs apps/run there; text is stdout and stderr.
   Result run(const std::string& arguments, const std::string& variables = in_build_folder) const {
@@ -44,6 +50,31 @@ void replace(std::string& text, const std::string& what, const std::string& with
 constexpr const char* answer_name = "mine/4.2_softmax.cpp";
 const std::string solution = ORRERY_BUILD_FOLDER "/tests/exercises/4.2_softmax.cpp";
 
+// The answers that each milestone is made of, by its number: "own.1" of "2.1" and "2.2".
+std::map<std::string, std::vector<std::string>> milestones(const ReadersTree& tree) {
+  std::map<std::string, std::vector<std::string>> result;
+  std::istringstream words(tree.run("exercise own").text);
+  std::string milestone;
+  for (std::string word; words >> word;) {
+    if (word.starts_with("own.")) milestone = word;
+    if (std::smatch match; std::regex_match(word, match, std::regex("\\(?([0-9]\\.[0-9])\\)?")))
+      result[milestone].push_back(match[1]);
+  }
+  return result;
+}
+
+// Puts a file of the tests into apps/mine for each answer: "" for its solution, "_1" for its first wrong answer.
+void answer_all(const ReadersTree& tree, const std::vector<std::string>& numbers, const std::string& kind) {
+  for (const auto& file : std::filesystem::directory_iterator(ORRERY_BUILD_FOLDER "/tests/exercises")) {
+    const std::string name = file.path().stem().string(), number = name.substr(0, name.find('_'));
+    const std::string starter = name.substr(0, name.size() - kind.size());
+    if (!name.ends_with(kind) || std::find(numbers.begin(), numbers.end(), number) == numbers.end()) continue;
+    if (std::filesystem::exists(
+            tree.path("book/ch" + number.substr(0, 1) + "/exercises/" + starter.substr(2) + ".cpp")))
+      set_contents(tree.path("mine/" + starter + ".cpp"), contents(file.path().string()));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("apps/run exercise lists the exercises, and what has been begun and passed") {
@@ -56,8 +87,8 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   CHECK(contains(before.text, " bug.2 "));
   CHECK_FALSE(contains(before.text, " bug.0 "));  // the text solves it
   const auto lines = std::count(before.text.begin(), before.text.end(), '\n');
-  constexpr int headings = 10 + 1, count_line = 1;
-  CHECK(contains(before.text, "\n0 of " + std::to_string(lines - headings - count_line) + " passed. "));
+  constexpr int headings = 10 + 1, milestones = 13, count_line = 1;
+  CHECK(contains(before.text, "\n0 of " + std::to_string(lines - headings - milestones - count_line) + " passed. "));
   set_contents(tree.path(answer_name), "");
   CHECK(contains(tree.run("exercise").text, "  begun   4.2  softmax's backward\n"));
   set_contents(tree.path("mine/.passed"), "4.2\n");
@@ -128,6 +159,74 @@ TEST_CASE("slow: the worked example of a bug is graded as the others are, and no
   CHECK(repaired.exit_code == 0);
   CHECK(repaired.text.ends_with("\nBug 0 is repaired.\n"));
   CHECK(orrery::program::line(tree.run("exercise").text, -1) == count);
+}
+
+TEST_CASE("apps/run exercise own shows the milestones on a screen, and of which answers each is made") {
+  const ReadersTree tree;
+  set_contents(tree.path("mine/.passed"), "2.2\nown.1\n");
+  const std::string shown = tree.run("exercise own").text;
+  CHECK(contains(shown, "  passed  own.1  a perceptron\n                 (2.1) 2.2\n"));
+  CHECK(contains(shown, "          own.6  the reverser\n"));
+  CHECK(std::count(shown.begin(), shown.end(), '\n') < 24);
+  CHECK(contains(tree.run("exercise").text, shown.substr(0, shown.rfind("To begin"))));
+  CHECK(milestones(tree).size() == 6);
+  CHECK(tree.run("exercise own.7").exit_code == 2);
+  CHECK(tree.run("exercise own.6 --solution").exit_code == 2);
+}
+
+TEST_CASE("slow: with the solutions in apps/mine every milestone is reached") {
+  const ReadersTree tree;
+  for (const auto& [milestone, numbers] : milestones(tree)) {
+    answer_all(tree, numbers, "");
+    const Result result = tree.run("exercise " + milestone);
+    CAPTURE(result.text);
+    CHECK(result.exit_code == 0);
+    for (const std::string& number : numbers)
+      CHECK(contains(result.text, "passed  your answer to " + number + " passes its exercise\n"));
+    CHECK(result.text.ends_with("Milestone " + milestone + " is reached: it runs on what you wrote.\n"));
+    CHECK(contains(contents(tree.path("mine/.passed")), milestone + "\n"));
+  }
+}
+
+// Each answer has a question of its own, and the test of exercises shows that all wrong ones fail theirs.
+TEST_CASE("slow: a wrong answer fails every milestone that is made of it, and is named") {
+  const ReadersTree tree;
+  for (const auto& [milestone, numbers] : milestones(tree)) {
+    answer_all(tree, numbers, "_1");
+    set_contents(tree.path("mine/.passed"), milestone + "\n");
+    const Result result = tree.run("exercise " + milestone);
+    CAPTURE(result.text);
+    CHECK(result.exit_code == 1);
+    for (const std::string& number : numbers)
+      CHECK(contains(result.text, "FAILED  your answer to " + number + " passes its exercise\n"));
+    CHECK(result.text.ends_with("\n0 of " + std::to_string(numbers.size()) + " passed\n"));  // nothing was trained
+    CHECK(contents(tree.path("mine/.passed")) == "");
+  }
+}
+
+TEST_CASE("slow: a milestone takes what is missing from the solutions, names it, and is not reached by that") {
+  const ReadersTree tree;
+  answer_all(tree, {"2.1"}, "");
+  std::filesystem::copy(tree.path("book/ch2/exercises/2_walk.cpp"), tree.path("mine/2.2_walk.cpp"));  // not begun
+  const Result result = tree.run("exercise own.1");
+  CHECK(result.text.starts_with("Your answers: 2.1\nFrom the book's solutions, as you have none: 2.2\npassed  "));
+  CHECK(
+      result.text.ends_with("\n2 of 2 passed\nMilestone own.1 works, with the book's 2.2. "
+                            "You have reached it when these are yours, too.\n"));
+  CHECK(result.exit_code == 1);
+  CHECK_FALSE(std::filesystem::exists(tree.path("mine/.passed")));
+}
+
+TEST_CASE("slow: a milestone says which answer does not compile") {
+  const ReadersTree tree;
+  set_contents(tree.path("mine/2.2_walk.cpp"), "int no(;\n");
+  const Result result = tree.run("exercise own.1");
+  CHECK(result.exit_code == 1);
+  CHECK(result.text.ends_with("\norrery: apps/mine/2.2_walk.cpp does not compile (see above)\n"));
+  set_contents(tree.path("mine/2.2_walk.cpp"), "int yes();\n");
+  CHECK(tree.run("exercise own.1")
+            .text.ends_with("\norrery: the grader cannot use one of your answers: keep the names "
+                            "and the parameters that the starter has\n"));
 }
 
 TEST_CASE("an answer that fails after it has passed has not passed") {

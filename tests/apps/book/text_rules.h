@@ -253,9 +253,12 @@ inline std::string command_problem(const std::string& command, const std::set<st
   if (everywhere.contains(program)) return "";
   const bool ours = program == "apps/run" || program == "orrery" || program == "build/orrery";
   if (!ours) return exists(program) ? "" : "there is no command " + program;
-  const bool bug = second.starts_with("bug.") && exists("apps/book/bugs/" + second.substr(4) + ".cpp");
-  if (first == "exercise")
-    return bug || second.empty() || exercises.contains(second) ? "" : "there is no exercise " + second;
+  static const std::regex milestone("own(\\.[1-6])?");
+  if (first == "exercise") {
+    const bool bug = second.starts_with("bug.") && exists("apps/book/bugs/" + second.substr(4) + ".cpp");
+    const bool there = bug || std::regex_match(second, milestone) || second.empty() || exercises.contains(second);
+    return there ? "" : "there is no exercise " + second;
+  }
   if (first.ends_with(".cpp"))
     return first.starts_with("mine/") || exists("apps/" + first) ? "" : "there is no program apps/" + first;
   if (first.empty()) return "";
