@@ -1,5 +1,5 @@
-// Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square. And
-// means over the steps of a training, with the two losses they lie between.
+// Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square. Means
+// over the steps of a training, with the two losses they lie between. The data of the page that computes.
 
 #include "apps/tasks/toy/figures.h"
 
@@ -7,6 +7,13 @@
 #include <array>
 #include <cmath>
 #include <iomanip>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <span>
+
+#include "apps/program/shipped_files.h"
+#include "apps/training/random_numbers.h"
+#include "core/files/json.h"
 
 namespace orrery {
 namespace {
@@ -103,6 +110,82 @@ AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, 
              shown_attentions(maps_of(model, task, source, input), labels(task, source), labels(task, input),
                               labels(task, written)));
   }
+  return page;
+}
+
+namespace {
+
+std::string base64(std::span<const std::byte> bytes) {
+  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - i);
+    unsigned bits = 0;
+    for (size_t k = 0; k < 3; ++k) bits = bits << 8 | (k < count ? std::to_integer<unsigned>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) text += k <= count ? digits[bits >> (18 - 6 * k) & 63u] : '=';
+  }
+  return text;
+}
+
+// How each token is shown.
+std::vector<std::string> token_words(const ToyTask& task) {
+  Sequence all(static_cast<size_t>(task.vocab_size()));
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<std::string> words = labels(task, all);
+  words[static_cast<size_t>(task.pad)] = "pad";
+  return words;
+}
+
+// The task as its own JSON, which the page's script reads, and what follows from it.
+Json page_data(const ToyTask& task, i64 parameters) {
+  constexpr int asked = 100;
+  Json data = parse_json_object(to_json(task), "toy");
+  data["about"] = "It has learned to " + task.name + " sequences of " + task.lengths() + " symbols, " +
+                  task.alphabet() + ". Its " + std::to_string(parameters) +
+                  " parameters are in this page, which computes with them.";
+  data["alphabet"] = task.alphabet();
+  data["lengths"] = task.lengths();
+  data["longest"] = task.target_length() - 1;
+  data["as_letters"] = task.as_letters();
+  data["words"] = token_words(task);
+  Rng numbers = random_numbers(1, Purpose::held_out);
+  for (int i = 0; i < asked; ++i) data["exam"].push_back(task.draw(numbers, true));
+  return data;
+}
+
+}  // namespace
+
+std::string refused_by_page(const nn::TransformerConfig& config, const ToyTask& task) {
+  constexpr i64 most_parameters = 4'000'000, most_weights = AttentionPage::most_weights;
+  const auto refused = [](const std::string& what, i64 most, i64 count) {
+    return count <= most ? "" : "takes at most " + std::to_string(most) + what + ", not " + std::to_string(count);
+  };
+  const nn::LayerOptions layers = config.layers();
+  if (layers.activation != nn::Activation::relu || layers.layer_norm_form != LayerNormForm::root_of_variance_plus_eps)
+    return "computes with ReLU, and norms that divide by sqrt(var + eps), alone";
+  const std::string too_large = refused(" parameters", most_parameters, config.parameter_count());
+  if (!too_large.empty()) return too_large;
+  return refused(" weights of heads", most_weights,
+                 attention_weights(config, task.source_length(), task.target_length() - 1));
+}
+
+std::string toy_page(nn::Transformer& model, const ToyTask& task) {
+  const std::string refused = refused_by_page(model.config, task);
+  check(refused.empty(), "toy", "the page ", refused);
+  Json data = page_data(task, model.parameter_count());
+  data["config"] = parse_json_object(nn::to_json(model.config), "toy");
+  std::vector<float> numbers;
+  for (const NamedParameter& p : model.named_parameters()) {
+    const Tensor& values = p.value.value();
+    data["parameters"].push_back(
+        {{"name", p.name}, {"shape", std::vector<i64>(values.shape().begin(), values.shape().end())}});
+    for (i64 i = 0; i < values.count(); ++i) numbers.push_back(static_cast<float>(values.at(i)));
+  }
+  check(std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }), "toy",
+        "the page needs parameters that are all finite");
+  data["numbers"] = base64(std::as_bytes(std::span(numbers)));
+  std::string page = html_page("apps/show/playground", json_in_script(json_text(data)));
+  fill_in(page, "/* model.js */", shipped_text("apps/show/playground/model.js"));
   return page;
 }
 

@@ -1,5 +1,5 @@
-// Chapter 9. What a toy attends to, as a picture in the terminal; and what the steps of its training did, as numbers to
-// draw.
+// Chapter 9. What a toy attends to, as a picture in the terminal; what the steps of its training did, as numbers to
+// draw; and the toy itself, as a page that computes.
 //
 // In the picture rows are queries, columns keys. The darker a cell, the larger the weight of that key's value for that
 // query.
@@ -24,6 +24,13 @@ HeadsFigure every_head(const nn::Transformer& model, const ToyTask& task, const 
 
 /// The same for each of `sources` as a page for a browser, up to the first that it has no room for.
 AttentionPage attention_page(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources);
+
+/// A page for a browser in which the model itself runs (apps/show/playground): it holds every parameter, and the first
+/// 100 sequences of the exam of seed 1. Errors: `refused_by_page`; a parameter that is not finite.
+std::string toy_page(nn::Transformer& model, const ToyTask& task);
+/// Why there is no such page of a model, such as "takes at most ... parameters, not ..."; "" if there is one. A browser
+/// computes in a moment what a page takes: 4 million parameters, a page of 21 MB, and `AttentionPage::most_weights`.
+std::string refused_by_page(const nn::TransformerConfig& config, const ToyTask& task);
 
 /// How sharp the weights of a head are: the mean over its rows of the largest weight; 1 if each row reads one symbol.
 double sharpness(const std::vector<std::vector<double>>& weights);

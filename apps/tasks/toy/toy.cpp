@@ -59,10 +59,10 @@ class ToyProgram final : public TrainingProgram {
 
   void add_options(CLI::App& command) override;
   void add_other_options(CLI::App& command, const RunOptionHandles& handles) override;
-  std::optional<int> instead() override { return load_.empty() ? std::nullopt : std::optional(answer_lines(load_)); }
+  std::optional<int> instead() override;
   void settle() override;
   std::vector<NamedFile> figures() const override {
-    return {{"--attention", attention_}, {"--every-head", every_head_}, {"--losses", losses_}};
+    return {{"--page", page_}, {"--attention", attention_}, {"--every-head", every_head_}, {"--losses", losses_}};
   }
   i64 expected_parameters() const override { return recipe_.config().parameter_count(); }
   Task& build() override { return task_.emplace(recipe_); }
@@ -96,13 +96,24 @@ class ToyProgram final : public TrainingProgram {
   void add_model_options(CLI::App& command);
 
   ToyRecipe recipe_;
-  std::string preset_ = "small", load_, attention_, every_head_, losses_;
+  std::string preset_ = "small", load_, page_, attention_, every_head_, losses_;
   double require_ = 0;
   std::optional<ToyTrainingTask> task_;
-  std::vector<StepResult> steps_;                   // for --losses
-  i64 right_ = 0;                                   // of the answers in the exam
-  std::string shown_attention_, shown_every_head_;  // "" if the model was not examined to the end
+  std::vector<StepResult> steps_;  // for --losses
+  i64 right_ = 0;                  // of the answers in the exam
+  // "" if the model was not examined to the end.
+  std::string shown_page_, shown_attention_, shown_every_head_;
 };
+
+// With a saved model: its page, or its answers.
+std::optional<int> ToyProgram::instead() {
+  if (load_.empty()) return std::nullopt;
+  if (page_.empty()) return answer_lines(load_);
+  check_can_write_text("toy", "--page", page_);
+  SavedToy saved = load_toy(load_);
+  write_text(page_, toy_page(saved.model, saved.task));
+  return done;
+}
 
 // A part of the exam is tried.
 double ToyProgram::seconds_afterwards(double) {
@@ -138,6 +149,7 @@ Score ToyProgram::report(Trainer& trainer) {
   print_hash();
   std::cout << "exact match " << right_ << '/' << exam_size << ", trained in " << std::fixed << std::setprecision(1)
             << trained << " s, decoded in " << decoded << " s" << std::endl;
+  if (!page_.empty()) shown_page_ = toy_page(task_->model, recipe_.task);
   if (!every_head_.empty()) shown_every_head_ = to_json(every_head(model, recipe_.task, exam.sources[0]));
   return {"exact match", static_cast<double>(right_) / exam_size, Better::higher};
 }
@@ -147,6 +159,7 @@ void ToyProgram::write_figures() {
     if (!path.empty() && !data.empty()) write_text(path, data);
   };
   save(losses_, to_json(loss_curve(recipe_, steps_)));
+  save(page_, shown_page_);
   save(attention_, shown_attention_);
   save(every_head_, shown_every_head_);
 }
@@ -179,6 +192,8 @@ void ToyProgram::settle() {
   };
   if (!every_head_.empty()) check_room("--every-head", most_head_weights);
   if (is_page(attention_)) check_room("--attention", AttentionPage::most_weights);
+  const std::string refused = page_.empty() ? "" : refused_by_page(recipe_.config(), task);
+  if (!refused.empty()) usage_error("--page", refused);
 }
 
 void ToyProgram::add_task_options(CLI::App& command) {
@@ -214,6 +229,10 @@ void ToyProgram::add_options(CLI::App& command) {
 }
 
 void ToyProgram::add_other_options(CLI::App& command, const RunOptionHandles& handles) {
+  CLI::Option* page = add_output_file(
+      command, "--page", page_,
+      "Write a page for a browser in which the trained model itself runs: it answers what you type, shows every head, "
+      "and what breaks without some; with --load, write that of the saved model, and answer nothing");
   exclude(add_output_file(
               command, "--losses", losses_,
               "Write the loss and the accuracy of each step to this file, for orrery figure toy_loss --data; not "
@@ -228,9 +247,10 @@ void ToyProgram::add_other_options(CLI::App& command, const RunOptionHandles& ha
   add_number(command, "--require", require_, 0, 1, "Exit with 1 if a smaller share of the answers is correct");
   std::vector<CLI::Option*> for_training = options_of(command);
   std::erase(for_training, handles.threads);
+  std::erase(for_training, page);
   exclude(take_folders(add_file(command, "--load", load_,
                                 "Do not train: answer each line of stdin with the model in this file, or in the folder "
-                                "of --save FOLDER/. Only --threads may be given as well")),
+                                "of --save FOLDER/. Only --threads and --page may be given as well")),
           for_training);
 }
 
@@ -240,6 +260,7 @@ void add_toy(CLI::App& program, int& exit_code) {
   add_training(program, exit_code, std::make_shared<ToyProgram>(), "toy",
                "Train a small version of the paper's model to reverse, copy or sort",
                "Examples:\n  orrery toy --task sort --seed 3\n  orrery toy --save reverse.safetensors\n"
+               "  orrery toy --load reverse.safetensors --page reverse.html\n"
                "  echo headache | orrery toy --load reverse.safetensors");
 }
 

@@ -166,11 +166,8 @@ namespace {
 
 constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
 
-// The contents of a file written by `orrery toy --save`.
-struct SavedToy {
-  ToyTask task;
-  nn::Transformer model;
-};
+}  // namespace
+
 SavedToy load_toy(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("toy", path, metadata);
@@ -181,6 +178,8 @@ SavedToy load_toy(const std::string& path) {
         " holds a model of ", config.src_vocab_size, " tokens for a task of ", task.vocab_size());
   return {task, nn::load<nn::Transformer>(path, config)};
 }
+
+namespace {
 
 // Answers a line on stdout. Returns false, with an error on stderr, if it cannot be answered. Warns on stderr if its
 // length was not trained.

@@ -92,6 +92,13 @@ ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i6
 /// What a saved model says about itself: its configuration and its task. The file is all that is needed to rebuild it.
 Metadata metadata_of(const nn::Transformer& model, const ToyTask& task);
 
+/// What a file that `orrery toy --save` wrote holds. Errors: another file.
+struct SavedToy {
+  ToyTask task;
+  nn::Transformer model;
+};
+SavedToy load_toy(const std::string& path);
+
 /// Answers each line of stdin on stdout, with the model in the file `path`; returns the exit code. For a line that
 /// cannot be answered it prints one line on stderr and continues; for a length that was not trained it prints a
 /// warning. On a terminal it says what to type. Errors: a file that `orrery toy` did not save.

@@ -137,7 +137,7 @@ TEST_CASE("a place is filled once, and one that is missing is an error") {
 }
 
 TEST_CASE("a page has its style, its script and its data, and no address outside of it") {
-  for (const std::string folder : {"apps/show/trace", "apps/show/attention"}) {
+  for (const std::string folder : {"apps/show/trace", "apps/show/attention", "apps/show/playground"}) {
     const std::string page = html_page(folder, "{\"some\": \"data\"}");
     CHECK(page.starts_with("<!DOCTYPE html>"));
     for (const std::string part : {"{\"some\": \"data\"}</script>", "--page: #ffffff", "\"use strict\";"})

@@ -202,7 +202,7 @@ TEST_CASE("options in a file train the toy to the same bits, from JSON or from w
   const std::string run_folder = folder / "run/";
   REQUIRE(run(options + "--save '" + run_folder + "'").exit_code == 0);
   CHECK(run("toy --print-config --config '" + run_folder + "'").text == printed.text);
-  for (const std::string output : {"--losses", "--attention", "--every-head"})
+  for (const std::string output : {"--losses", "--attention", "--every-head", "--page"})
     check_failure(quoted_program + "toy --config '" + json + "' " + output + " '" + json + "'",
                   output + ' ' + json + " would write over the file of --config");
   CHECK(orrery::contents(json) == "{\"seed\": 4}");
