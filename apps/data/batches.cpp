@@ -37,8 +37,8 @@ TranslationBatches::TranslationBatches(const Corpus& corpus, i64 most_tokens, co
   for (size_t i = 0; i < in_order_.size(); ++i) {
     const i64 pair = in_order_[i];
     const i64 S = corpus.source.length(pair) + 1, T = corpus.target.length(pair) + 1;
-    check(std::max(S, T) <= most_tokens, "translate", "a pair of ", S, " and ", T,
-          " tokens does not fit into a batch of ", most_tokens);
+    check(std::max(S, T) <= most_tokens, "text", "a pair of ", S, " and ", T, " tokens does not fit into a batch of ",
+          most_tokens);
     BatchShape grown{1, S, T};
     if (!shapes_.empty()) {
       const BatchShape& last = shapes_.back();

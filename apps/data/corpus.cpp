@@ -14,7 +14,7 @@
 namespace orrery::translate {
 namespace {
 
-constexpr std::string_view corpus_operation = "translate";
+constexpr std::string_view corpus_operation = "text";
 
 bool is_utf8(std::string_view line) { return first_not_utf8(line) == line.npos; }
 

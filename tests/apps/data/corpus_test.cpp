@@ -132,7 +132,8 @@ TEST_CASE("a twentieth of the pairs is held out, chosen by its text") {
 }
 
 TEST_CASE("too few pairs to hold one out are an error") {
-  CHECK(small::contains(error_of([] { hold_out(numbered_pairs(1)); }), "the files have 1 usable pair"));
+  CHECK(small::contains(error_of([] { hold_out(numbered_pairs(1)); }),
+                        "text: there is no pair of sentences to validate with, because the files have 1 usable pair"));
   CHECK(small::contains(error_of([] { hold_out(numbered_pairs(0)); }), "the files have 0 usable pairs"));
   LinePairs equal;
   for (int i = 0; i < 5; ++i) {
