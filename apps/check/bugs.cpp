@@ -47,6 +47,11 @@ const std::vector<NumberedBug>& numbered_bugs() {
       {"tanh-saturated-early-in-f32", 3, "hard", list, "sizeof v == sizeof(float)"},
       {"adam-counts-numbers", 5, "medium", copy(27), "rate * move(i, g[i], ++t)"},
       {"softmax-over-its-output", 4, "hard", list, "copy_into(g, saved * dy);"},
+      {"clipping-before-parts-are-joined", 5, "medium", copy(29), "g = g + clipped(part, max_norm);"},
+      {"causal-flag-ignored-beside-a-mask", 6, "medium", copy(30), "causal && mask.allows_all()"},
+      {"zero-grad-of-a-copy", 2, "easy", copy(31), "g = zeros(g.shape(), g.dtype());"},
+      {"loss-scaler-never-called", 5, "hard", copy(32), "const double dL = 1;"},
+      {"cache-without-the-current-token", 7, "medium", copy(33), "K.empty() ? v : attended(q);"},
   };
   return all;
 }

@@ -381,4 +381,7 @@ void grade(Grader& g) {
           "How often may t grow in four steps?", [=] { return after_steps(three); });
 }
 
+#else  // 29 and later
+#include "apps/book/bugs/grades_of_steps.h"
+
 #endif

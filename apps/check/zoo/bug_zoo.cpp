@@ -325,7 +325,7 @@ std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::s
 const std::vector<Bug>& bug_zoo() {
   static const std::vector<Bug> all =
       joined({wrong_normalisations(), wrong_sums(), wrong_elements(), bugs_found_without_derivatives(), wrong_in_f32(),
-              wrong_within_a_model()});
+              wrong_within_a_model(), bugs_of_steps()});
   return all;
 }
 

@@ -50,5 +50,7 @@ std::vector<Sample> layer_rows(const std::string& name, const std::vector<std::s
 
 /// The mistakes that no derivative shows (apps/check/zoo/bug_zoo_checks.cpp).
 std::vector<Bug> bugs_found_without_derivatives();
+/// Those in the steps of a training or of a decoder (apps/check/zoo/bug_zoo_steps.cpp).
+std::vector<Bug> bugs_of_steps();
 
 }  // namespace orrery::nn

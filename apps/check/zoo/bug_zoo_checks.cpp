@@ -50,8 +50,8 @@ namespace bug_17 {
 namespace bug_19 {
 #include "apps/book/bugs/19.cpp"
 }
-namespace bug_27 {
-#include "apps/book/bugs/27.cpp"
+namespace bug_30 {
+#include "apps/book/bugs/30.cpp"
 }
 }  // namespace orrery::bugs
 
@@ -109,6 +109,17 @@ LeakCheck attention_with(AttentionFunction attend, const Mask& mask) {
           .may_move = within_sequence(true)};
 }
 LeakCheck causal_attention(AttentionFunction attend) { return attention_with(attend, Mask::causal()); }
+
+// The same with a flag for the causal mask, and padding beside it.
+AttentionResult flagged_attention(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask) {
+  return bugs::bug_30::my_attention(Q, K, V, mask, true);
+}
+AttentionResult both_hide(const Variable& Q, const Variable& K, const Variable& V, const Mask& mask) {
+  return attention(Q, K, V, mask & Mask::causal());
+}
+LeakCheck padded_attention(AttentionFunction attend) {
+  return attention_with(attend, Mask::padding(std::vector<i32>{4, 3}));
+}
 
 using CausalMask = Mask (*)(i64 T);
 LeakCheck attention_behind(CausalMask mask) { return attention_with(right_attention, mask(4)); }
@@ -212,33 +223,6 @@ std::string check_many_calls(i64 wrong) {
   return message_of(parts::prove_repeatable(sample_of("double", f, {{3}}), 1));
 }
 
-struct AdamThatCountsSteps : bugs::bug_27::MyAdam {
-  void step(std::vector<double>& p, const std::vector<double>& g, double rate) {
-    m.resize(p.size());
-    v.resize(p.size());
-    ++t;
-    for (size_t i = 0; i < p.size(); ++i) p[i] -= rate * move(i, g[i], t);
-  }
-};
-
-using FirstStep = std::vector<double> (*)(const std::vector<double>& gradients);
-template <class Adam>
-std::vector<double> first_step(const std::vector<double>& gradients) {
-  std::vector<double> p(gradients.size());
-  Adam().step(p, gradients, 1);
-  return p;
-}
-
-// m_hat is g, and v_hat is g^2.
-std::string check_first_step(FirstStep step) {
-  const std::vector<double> p = step({1, 4, -2});
-  if (std::fabs(p[0] + 1) + std::fabs(p[1] + 1) + std::fabs(p[2] - 1) < 1e-6) return "";
-  std::ostringstream text;
-  text << std::setprecision(4) << "reference value: the first step of three numbers, at rate 1 with the gradients 1, "
-       << "4 and -2, goes by " << p[0] << ", " << p[1] << " and " << p[2] << "; by hand it is -1, -1 and 1";
-  return text.str();
-}
-
 std::vector<Bug> wrong_attention_weights() {
   return {
       with_check({.name = "attention-without-scale",
@@ -275,6 +259,13 @@ std::vector<Bug> wrong_masks_and_inputs() {
                        .hint = "Training would look too good to be true. Which single pair of positions shows it?"},
                       attention_behind, CausalMask{bugs::bug_12::causal_mask},
                       CausalMask{[](i64) { return Mask::causal(); }}),
+      with_leak_check(
+          {.name = "causal-flag-ignored-beside-a-mask",
+           .mistake = "The causal flag counts only if no mask is given: with padding, every query sees what follows.",
+           .hint = "Without padding nothing leaks. So what does the padding change besides what it hides?",
+           .numbers =
+               [] { return "without padding: " + leakcheck(attention_with(flagged_attention, Mask())).message(); }},
+          padded_attention, AttentionFunction{flagged_attention}, AttentionFunction{both_hide}),
       with_leak_check({.name = "padding-mask-one-too-long",
                        .mistake = "The first padded position of each row counts as a token.",
                        .hint = "The result for a sentence must not depend on how much padding its batch gives it."},
@@ -305,15 +296,9 @@ std::vector<Bug> wrong_at_kinks() {
   };
 }
 
-// What shows only after several steps or calls, or if something changes in between.
+// What shows only after several calls, or if something changes in between.
 std::vector<Bug> wrong_over_time() {
   return {
-      with_check({.name = "adam-counts-numbers",
-                  .mistake = "Adam's t grows with every number instead of every step: all but the first are corrected "
-                             "as if they were older.",
-                  .hint = "The first number is right. What do all numbers share that changes while they move?"},
-                 check_first_step, FirstStep{first_step<bugs::bug_27::MyAdam>},
-                 FirstStep{first_step<AdamThatCountsSteps>}),
       with_check({.name = "output-kept-as-tensor",
                   .mistake = "Backward's input is kept as a Tensor, not as a Saved: a change to it goes unnoticed.",
                   .hint = "An optimiser, or a user, writes to a tensor between forward and backward.",

@@ -109,7 +109,7 @@ TEST_CASE("a mistake in a function of sequences comes with its leak matrix, whic
     CHECK(b.leaks().ok() == !found.starts_with("leakcheck: "));
     if (!b.leaks().ok()) CHECK(found == "leakcheck: " + b.leaks().message());
   }
-  CHECK(matrices == 6);
+  CHECK(matrices == 7);
   CHECK(bug("attention-without-scale").leaks().ok());  // no leak: the mask is right
 }
 
