@@ -1,6 +1,6 @@
 // Chapter 5. Bug 32: backward in half precision.
 //
-// A number of 16 bits (f16) cannot be smaller than 2^-24, about 6e-8: what is below becomes 0. So that small gradients
+// A number of 16 bits (fp16) cannot be smaller than 2^-24, about 6e-8: what is below becomes 0. So that small gradients
 // survive, the loss is made larger for backward, and the gradient smaller afterwards.
 // Its symptoms:  apps/run gradcheck --bug 32
 // Grade it:  apps/run exercise bug.32
@@ -10,7 +10,7 @@
 
 using namespace orrery;
 
-// What is left of x in f16. (Of its other numbers f16 keeps three digits, here all.)
+// What is left of x in fp16. (Of its other numbers fp16 keeps three digits, here all.)
 double half(double x) { return std::fabs(x) < 0x1p-25 ? 0 : x; }
 
 struct MixedPrecision {

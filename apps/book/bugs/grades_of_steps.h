@@ -72,7 +72,7 @@ void grade(Grader& g) {
   };
   is("a mean of 8 terms: the gradients, divided by what they should be", 8,
      "It was right: what has been scaled twice?");
-  is("the same of 2^26 terms", 0x1p26, "How large is 1 / count, and what does f16 make of it? Who keeps it alive?");
+  is("the same of 2^26 terms", 0x1p26, "How large is 1 / count, and what does fp16 make of it? Who keeps it alive?");
 }
 
 #elif EXERCISE == 33  // attention with a cache

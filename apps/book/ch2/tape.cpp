@@ -4,6 +4,7 @@
 // Read next: autograd/elementwise.h
 #include <iostream>
 
+#include "apps/book/measured.h"
 #include "autograd/leaf.h"
 #include "autograd/observer.h"
 #include "autograd/ops.h"
@@ -26,9 +27,7 @@ struct Diary : Observer {
   void leaf_reached(const Leaf& leaf) override { std::cout << "reached   " << leaf.label << '\n'; }
 };
 
-}  // namespace
-
-int main() {
+bool walk_is_right() {
   Diary diary;
   const ObserverScope looking_on(diary);
   const Variable a = parameter(full({}, 2.0), "a");
@@ -48,5 +47,32 @@ int main() {
     std::cout << "\na second walk is refused:\n  " << error.what() << '\n';
     refused = true;
   }
-  return diary.visited == "add mul " && da == 3 && db == 2 && dc == 1 && refused ? 0 : 1;
+  return diary.visited == "add mul " && da == 3 && db == 2 && dc == 1 && refused;
+}
+
+// What a node costs: a chain of sums of single numbers, and one sum of a tensor of as many.
+void measure() {
+  constexpr i64 count = 100'000;
+  const Variable one = parameter(full({}, 1.0)), all = parameter(full({count}, 1.0));
+  Variable y;
+  const auto chain = [&] {
+    for (i64 i = 0; i < count; ++i) y = y + one;
+  };
+  const double forward = book::shortest_ms(chain, [&] { y = one; });
+  const double back = book::shortest_ms([&] { backward(y); },
+                                        [&] {
+                                          y = one;
+                                          chain();
+                                        });
+  const double tensor = book::shortest_ms([&] { backward(sum(all + all)); });
+  std::cout << "measured: " << count << " nodes of a single number each: " << forward << " ms forward, " << back
+            << " ms back; one node of " << count << " numbers: " << tensor << " ms both ways\n";
+}
+
+}  // namespace
+
+int main() {
+  const bool right = walk_is_right();
+  measure();
+  return right ? 0 : 1;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "apps/book/measured.h"
 #include "autograd/check/proof.h"
 #include "autograd/elementwise.h"
 #include "core/tensor_ops.h"
@@ -56,5 +57,20 @@ int main() {
   const Proof wrong =
       prove("square forgotten", [](const Variable& x) { return elementwise(WrongSoftsign{}, x); }, {{3, 4}});
   std::cout << general << '\n' << brief << '\n' << wrong << '\n';
+
+  Rng rng(3);
+  const Variable x = parameter(randn({1024}, rng, f64));
+  i64 passes = 0;
+  const auto counted = [&](const Variable& v) {
+    ++passes;
+    return softsign(v);
+  };
+  const double numeric = book::shortest_ms([&] {
+    passes = 0;
+    gradcheck(counted, {x.value()});
+  });
+  const double analytic = book::shortest_ms([&] { backward(softsign(x), x.value()); });
+  std::cout << "measured: " << x.value().count() << " slopes by differences: " << passes << " forward passes, "
+            << numeric << " ms; by backward: one pass each way, " << analytic << " ms\n";
   return general && brief && !wrong ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "apps/book/measured.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 
@@ -18,9 +19,10 @@ double largest(const Tensor& x) { return std::sqrt(max(x * x).item()); }
 
 // Row i, column k: by how much y_i grows when x_k does.
 Tensor jacobian_by_formula(const Tensor& y) {
-  Tensor jacobian = zeros({n, n}, f64);
-  for (i64 i = 0; i < n; ++i) {
-    for (i64 k = 0; k < n; ++k) jacobian(i, k) = y(i) * ((i == k ? 1 : 0) - y(k));
+  const i64 rows = y.size(0);
+  Tensor jacobian = zeros({rows, rows}, f64);
+  for (i64 i = 0; i < rows; ++i) {
+    for (i64 k = 0; k < rows; ++k) jacobian(i, k) = y(i) * ((i == k ? 1 : 0) - y(k));
   }
   return jacobian;
 }
@@ -55,12 +57,19 @@ int main() {
   const double inner = dot(dy, y);
   const Tensor direct = y * (dy - full({n}, inner, f64));
   std::cout << "dx = dy times the Jacobian  " << through_jacobian << "\n<dy, y>                     " << inner
-            << "\ndx = y (dy - <dy, y>)       " << direct << "\nbackward says               " << x.gradient()
-            << "\nfor 512 numbers the Jacobian has " << 512 * 512 << " entries\n";
+            << "\ndx = y (dy - <dy, y>)       " << direct << "\nbackward says               " << x.gradient() << '\n';
   right &= largest(through_jacobian - direct) < 1e-12 && largest(direct - x.gradient()) < 1e-12;
 
   const Tensor from_a_sum = y * (full({n}, 1, f64) - full({n}, sum(y).item(), f64));
   right &= largest(from_a_sum) < 1e-15;
   std::cout << "with dy = (1, 1, 1), dx is " << (largest(from_a_sum) < 1e-15 ? "zero\n" : "not zero\n");
+
+  constexpr i64 many = 512;
+  const Tensor equal = full({many}, 1.0 / many, f64), slopes = full({many}, 1, f64), large = jacobian_by_formula(equal);
+  const double table = book::shortest_ms([&] { matmul(slopes.reshape({1, many}), large); });
+  const double formula = book::shortest_ms([&] { equal*(slopes - full({many}, dot(slopes, equal), f64)); });
+  std::cout << "measured: " << many << " numbers, dy times the Jacobian: " << large.count() << " multiplications and "
+            << large.count() * bytes_of(f64) << " bytes, " << table << " ms; y (dy - <dy, y>): " << 2 * many
+            << " multiplications, " << formula << " ms\n";
   return right ? 0 : 1;
 }

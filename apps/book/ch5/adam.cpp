@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <iostream>
 
+#include "apps/book/measured.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "optim/optim.h"
@@ -68,5 +69,12 @@ int main() {
     std::cout << std::right << std::setw(6) << t << "  " << with_changing_sign(t) << '\n';
   right &= with_changing_sign(1) == 1 && std::fabs(with_changing_sign(1000) - (1 - beta1) / (1 + beta1)) < 1e-12;
   right &= uncorrected(1, 0.98) < 1 && uncorrected(1, 0.999) > 3 && uncorrected(1000, 0.999) > 1.2;
+
+  constexpr i64 count = 4'000'000, bytes = 7 * count * i64{sizeof(float)};  // reads p, g, m, v; writes p, m, v
+  const Variable many = parameter(zeros({count}), "many");
+  optim::Adam large({many});
+  const double ms = book::shortest_ms([&] { large.step(rate); }, [&] { backward(many, full({count}, 1.0)); });
+  std::cout << "measured: a step of Adam for " << count << " numbers moves " << bytes << " bytes in " << ms << " ms, "
+            << 1e-6 * bytes / ms << " GB/s\n";
   return right ? 0 : 1;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "apps/book/measured.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/models/gpt.h"
@@ -44,5 +45,20 @@ int main() {
   std::cout << "GPT-2 keeps 2 * " << gpt2.num_layers << " * " << gpt2.layer.d_model << " = " << numbers
             << " numbers for each position, " << numbers * bytes_of(f32) << " bytes\n";
   std::cout << "the same logits at every step: " << (apart < 1e-12 ? "yes" : "no") << '\n';
+
+  constexpr i64 long_T = 128;
+  nn::Gpt wide({.vocab_size = words,
+                .layer = {.d_model = 512, .num_heads = 8, .d_ff = 2048, .dropout = 0},
+                .num_layers = 4,
+                .max_len = long_T},
+               rng);
+  const Tensor line = randint(0, words, {1, long_T}, rng);
+  nn::DecoderState read = nn::decoder_state(wide, 1, long_T);
+  nn::next_positions(wide, slice(line, 1, 0, -5), read);  // the five runs are the last five tokens
+  const double cached = book::shortest_ms([&] { nn::next_positions(wide, slice(line, 1, -1), read); });
+  nn::Pass pass = nn::Pass::inference();
+  const double again = book::shortest_ms([&] { wide(line, pass); });
+  std::cout << "measured: the last of " << long_T << " tokens, by a GPT with " << wide.parameter_count() * bytes_of(f32)
+            << " bytes of parameters: " << cached << " ms with the cache, " << again << " ms without\n";
   return apart < 1e-12 && with_cache == T && without == T * (T + 1) / 2 ? 0 : 1;
 }

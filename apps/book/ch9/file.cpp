@@ -11,8 +11,10 @@
 #include <iostream>
 #include <sstream>
 
+#include "apps/book/measured.h"
 #include "core/files/crc32c.h"
 #include "core/files/safetensors.h"
+#include "core/tensor_ops.h"
 
 using namespace orrery;
 
@@ -70,6 +72,14 @@ int main() {
   std::ofstream(path, std::ios::binary) << damaged;
   std::cout << "a flipped bit: " << problem(path) << '\n';
   const bool found = problem(path).find("checksum") != std::string::npos;
+
+  const Tensor large = zeros({1 << 22});
+  std::cout << "measured: a tensor of " << large.count() * bytes_of(f32) << " bytes: checksum "
+            << book::shortest_ms([&] { crc32c(std::as_bytes(std::span(large.data<float>(), 1 << 22))); })
+            << " ms, written and flushed " << book::shortest_ms([&] {
+                 write_safetensors(path, {{"large", large}});
+               })
+            << " ms, read and checked " << book::shortest_ms([&] { read_safetensors(path); }) << " ms\n";
   std::filesystem::remove(path);
   return found && known == 0xE3069283 ? 0 : 1;
 }

@@ -159,7 +159,7 @@ std::vector<Bug> bugs_of_steps() {
       with_value(
           {.name = "loss-scaler-never-called",
            .mistake = "The loss is never scaled before a backward in half precision: small gradients become 0.",
-           .hint = "Large gradients are right. In f16, what is 10^-8? And who should have prevented it?"},
+           .hint = "Large gradients are right. In fp16, what is 10^-8? And who should have prevented it?"},
           "in half precision, the gradients for means of 10, of 10^4 and of 10^8 numbers are", {1e-1, 1e-4, 1e-8},
           [] { return half_gradients(false); }, [] { return half_gradients(true); }),
       with_value({.name = "cache-without-the-current-token",

@@ -211,6 +211,23 @@ inline Words number_problems(const Chapter& chapter) {
   return found;
 }
 
+/// One program of the chapter ends with what it measured. The text says the counts of that line; its times belong to a
+/// machine and a moment.
+inline Words measured_problems(const Chapter& chapter) {
+  Words found, measured;
+  for (const auto& [program, lines] : chapter.printed) {
+    const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) { return !line.empty(); });
+    if (last != lines.rend() && last->starts_with("measured: ")) measured.push_back(*last);
+  }
+  if (measured.size() != 1)
+    return {chapter.at(1) + std::to_string(measured.size()) + " programs end with a line \"measured: ...\""};
+  std::set<std::string> said;
+  for (const auto& [number, line] : numbers_of(chapter.text.prose)) said.insert(number);
+  for (const std::string& count : long_integers_in(measured[0]))
+    if (!said.contains(count)) found.push_back(chapter.at(1) + "does not say what was measured: " + count);
+  return found;
+}
+
 /// Links and pictures; `exists` answers for a path from the root.
 inline Words link_problems(const Chapter& chapter, bool (*exists)(const std::string&)) {
   static const std::regex code("`[^`]*`"), target(R"(\]\(([^)\s]+)\))");

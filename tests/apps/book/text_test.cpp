@@ -75,8 +75,9 @@ void check_chapter(int number) {
     Words found;
     for (const Words& problems :
          {excerpt_problems(chapter, lines_of), output_problems(chapter), number_problems(chapter),
-          link_problems(chapter, stands_in_tree), command_problems(chapter, stands_in_tree, help_of),
-          exercise_problems(chapter), chinese ? translation_problems(chapter, read("README.md")) : Words{}})
+          measured_problems(chapter), link_problems(chapter, stands_in_tree),
+          command_problems(chapter, stands_in_tree, help_of), exercise_problems(chapter),
+          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
       found.insert(found.end(), problems.begin(), problems.end());
     CHECK(report(found) == "");
   }
@@ -180,6 +181,17 @@ TEST_CASE("a number that no program prints is found, in prose, tables and formul
   CHECK(problems("It counts 16,777,216 ones, of 20,000 (Su et al. 2021), $16{,}777{,}216$ and 16777216.\n") == "");
   CHECK(problems("It counts 16,777,217 ones.\n") == missing + "16777217");
   CHECK(problems("| 12,800 | 2021 |\n") == missing + "12800" + missing + "2021");
+}
+
+TEST_CASE("a chapter without a measured line is found, and a text without its counts") {
+  Chapter chapter = chapter_saying("It moves 16,777,216 bytes in 5 ms.\n");
+  CHECK(without_place(measured_problems(chapter)) == "\n0 programs end with a line \"measured: ...\"");
+  chapter.printed["bytes"] = {"y = 1", "measured: 16777216 bytes in 4.875 ms, 1e+03 GB/s", ""};
+  CHECK(without_place(measured_problems(chapter)) == "");
+  chapter.printed["bytes"] = {"measured: 16777216 bytes and 4096 rows in 12 ms"};
+  CHECK(without_place(measured_problems(chapter)) == "\ndoes not say what was measured: 4096");
+  chapter.printed["more"] = {"measured: 1 ms"};
+  CHECK(without_place(measured_problems(chapter)) == "\n2 programs end with a line \"measured: ...\"");
 }
 
 TEST_CASE("a command that there is not is found") {

@@ -201,4 +201,25 @@ void grade(Grader& g) {
         "A part in which nothing counts adds nothing, and is no error.");
 }
 
+#elif EXERCISE == 7  // directions of one length
+
+void grade(Grader& g) {
+  g.check("a gradient ten times as long gives the same",
+          "Which length do the directions have at most, before the first of the five steps?", [] {
+            const Tensor G = Tensor::of<double>({2, 2}, {3, 1, 1, 2}), O = my_orthogonal(G),
+                         difference = my_orthogonal(G * 10.0) - O;
+            return all_finite(O, 0, 4) && sum_of_squares(O) < 8 && sum_of_squares(difference) < 1e-9;
+          });
+  const auto is = [&](const char* question, const Tensor& G, const char* hint) {
+    g.equal(question, optim::nearest_orthogonal(G), hint, [=] { return my_orthogonal(G); });
+  };
+  is("lengths 3 and 0.3", Tensor::of<double>({2, 2}, {3, 0, 0, 0.3}),
+     "Follow 0.3 by hand: divide it by the norm. How long is it after one step, and after five?");
+  Rng rng(57);
+  is("a gradient of three rows and five columns", randn({3, 5}, rng, f64),
+     "A has a row for each row of X. On which side of X does it stand?");
+  is("a gradient of five rows and three columns", randn({5, 3}, rng, f64),
+     "The same formula holds: A is X X^T here, too.");
+}
+
 #endif

@@ -6,11 +6,13 @@
 //
 // At each length: extend every unfinished hypothesis of the beam by every token, and keep the `width` likeliest of all
 // extended ones. Of these, the ones that end with eos or have max_len tokens are finished: they are set aside and never
-// extended again. Go on until nothing unfinished is left. Return the likeliest of all finished hypotheses.
+// extended again. Go on until nothing unfinished is left. Of all finished hypotheses return the one with the largest
+// log_probability / n^alpha, where n counts its tokens: alpha is the length penalty, and with 0 the likeliest wins.
 //
-// (The paper, section 6.1, used a beam of 4, and a length penalty that is left out here.)
+// (The paper, section 6.1, used a beam of 4, and alpha = 0.6 with ((5 + n) / 6)^alpha.)
 // Grade it:  apps/run exercise 7.6
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <vector>
 
@@ -27,7 +29,7 @@ struct Hypothesis {
 
 inline bool likelier(const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; }
 
-std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 max_len) {
+std::vector<i32> my_beam_search(const NextToken& next, i64 width, i32 eos, i64 max_len, double alpha) {
   std::vector<Hypothesis> beam{{}};
   return beam[0].tokens;  // YOUR CODE: the empty beginning, which nobody extends
 }

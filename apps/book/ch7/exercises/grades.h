@@ -170,8 +170,8 @@ NextToken model_of(const Table& table) {
   };
 }
 
-Tensor searched(const Table& table, i64 width, i64 max_len) {
-  const std::vector<i32> tokens = my_beam_search(model_of(table), width, eos, max_len);
+Tensor searched(const Table& table, i64 width, i64 max_len, double alpha = 0) {
+  const std::vector<i32> tokens = my_beam_search(model_of(table), width, eos, max_len, alpha);
   return Tensor::of<i32>({static_cast<i64>(tokens.size())}, tokens);
 }
 
@@ -207,6 +207,11 @@ void grade(Grader& g) {
   g.equal("nothing is longer than max_len", Tensor::of<i32>({2}, {1, 1}),
           "A hypothesis of max_len tokens is finished without eos, and is compared with the others.",
           [=] { return searched(endless, 3, 2); });
+  // eos at once with 0.3, log -1.204; 1, eos with 0.6 * 0.45 = 0.27, log -1.309, of which half is -0.655.
+  const Table shorter{{{}, {0.3, 0.6, 0.1}}, {{1}, {0.45, 0.3, 0.25}}};
+  g.equal("a length penalty of 1", Tensor::of<i32>({2}, {1, 0}),
+          "Divide each sum of logarithms by its number of tokens, to the power of alpha.",
+          [=] { return searched(shorter, 2, 2, 1); });
 }
 
 #endif
