@@ -186,6 +186,7 @@ TEST_CASE("slow: with the solutions in apps/mine every milestone is reached") {
     CHECK(result.text.ends_with("Milestone " + milestone + " is reached: it runs on what you wrote.\n"));
     CHECK(contains(contents(tree.path("mine/.passed")), milestone + "\n"));
   }
+  CHECK_FALSE(contains(tree.run("exercise own").text, "("));  // its answers have passed, too
 }
 
 // Each answer has a question of its own, and the test of exercises shows that all wrong ones fail theirs.
