@@ -263,7 +263,7 @@ i64 right_answers(const nn::Transformer& model, const ToyTask& task) { return ex
 
 }  // namespace
 
-TEST_CASE("browser: a head that is switched off on the page changes answer and exam as it does in the model") {
+TEST_CASE("browser: a head switches off on the page as in the model, steps go back, and a weight is told") {
   const ToyRecipe recipe = copier();
   ToyTraining training(recipe);
   while (!training.trainer.finished()) training.trainer.step();
@@ -272,13 +272,17 @@ TEST_CASE("browser: a head that is switched off on the page changes answer and e
   without_head("decoder.layers.0.multihead_attn", 1, 8)(without);
   const i64 before = right_answers(model, recipe.task), after = right_answers(without, recipe.task);
   CHECK(before > after);
-  const std::string whole = dom_after(model, recipe.task, "ask(parsed('abcd').tokens)");
+  const std::string whole =
+      dom_after(model, recipe.task, "ask(parsed('abcd').tokens); byId('back').click(); byId('back').click();");
   const std::string clicked = dom_after(model, recipe.task,
                                         "document.querySelector('[data-name=\"cross 0 1\"] input').click();"
-                                        "ask(parsed('abcd').tokens)");
+                                        "ask(parsed('abcd').tokens); document.querySelector('#weights td')"
+                                        ".dispatchEvent(new MouseEvent('pointermove', {bubbles: true}));");
   CHECK(text_of_id(whole, "exam-result") == std::to_string(before) + " of 100 right");
   CHECK(text_of_id(clicked, "exam-result") == std::to_string(after) + " of 100 right");
   CHECK(program::times(whole, "class=\"head off\"") == 0);
   CHECK(program::times(clicked, "class=\"head off\"") == 1);
   CHECK(program::times(whole, "<canvas") == 12);
+  CHECK(program::times(whole, "<li class=\"later") == 2);  // tokens that are not written any more, two steps back
+  CHECK(text_of_id(clicked, "tip").starts_with("to write "));
 }
