@@ -22,17 +22,14 @@
 
 namespace orrery {
 
-template <class T>
-struct OutputsOf {
+template <class T> struct OutputsOf {
   static constexpr size_t count = 0;  // not a valid result of forward
 };
-template <>
-struct OutputsOf<Tensor> {
+template <> struct OutputsOf<Tensor> {
   static constexpr size_t count = 1;
   using Gradient = Tensor;
 };
-template <size_t N>
-struct OutputsOf<std::array<Tensor, N>> {
+template <size_t N> struct OutputsOf<std::array<Tensor, N>> {
   static constexpr size_t count = N;
   using Gradient = std::array<Tensor, N>;
 };
@@ -50,8 +47,7 @@ concept Operation = (OutputsFrom<T, Inputs...>::count > 0) &&
 };
 
 /// A node that holds an operation with its saved values until its backward has run.
-template <class Op, size_t Outputs>
-class OperationNode final : public Node {
+template <class Op, size_t Outputs> class OperationNode final : public Node {
  public:
   explicit OperationNode(Op op) : Node(Op::name), op_(std::move(op)) {}
   void release() override { op_.reset(); }
@@ -76,8 +72,7 @@ using Inputs = std::span<const Variable* const>;
 [[noreturn]] void explain(std::string_view name, const Error& error, Inputs inputs);
 /// Runs `rules`, the checks of a function that is made of several operations, and explains their errors in the same
 /// way.
-template <class Rules>
-auto explained(std::string_view name, Inputs inputs, const Rules& rules) {
+template <class Rules> auto explained(std::string_view name, Inputs inputs, const Rules& rules) {
   try {
     return rules();
   } catch (const Error& error) { explain(name, error, inputs); }
@@ -92,15 +87,11 @@ void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs);
 void announce_begin(std::string_view name, Inputs inputs);
 void announce_end(std::string_view name, Inputs inputs, std::span<const Tensor> outputs);
 
-template <size_t N>
-std::span<const Tensor> outputs_of(const std::array<Tensor, N>& y) {
-  return y;
-}
+template <size_t N> std::span<const Tensor> outputs_of(const std::array<Tensor, N>& y) { return y; }
 inline std::span<const Tensor> outputs_of(const Tensor& y) { return {&y, 1}; }
 
 /// Runs `forward` on the operation and wraps what it returns; the common part of both forms of `apply`.
-template <class Op, class Forward>
-auto run(Op op, Inputs inputs, const Forward& forward) {
+template <class Op, class Forward> auto run(Op op, Inputs inputs, const Forward& forward) {
   using Result = std::remove_cvref_t<decltype(forward(op))>;
   constexpr size_t count = OutputsOf<Result>::count;
   try {
@@ -126,8 +117,7 @@ auto run(Op op, Inputs inputs, const Forward& forward) {
 }  // namespace tape
 
 /// Runs op.forward on the values of `inputs` and records it. Returns a Variable, or std::array<Variable, N>.
-template <class Op, std::same_as<Variable>... In>
-auto apply(Op op, const In&... inputs) {
+template <class Op, std::same_as<Variable>... In> auto apply(Op op, const In&... inputs) {
   static_assert(Operation<Op, decltype(inputs.value())...>,
                 "an operation needs a name, forward and backward; see above");
   const std::array<const Variable*, sizeof...(In)> list{&inputs...};
@@ -135,8 +125,7 @@ auto apply(Op op, const In&... inputs) {
 }
 
 /// The same for an operation with any number of inputs.
-template <class Op>
-auto apply(Op op, std::span<const Variable> inputs) {
+template <class Op> auto apply(Op op, std::span<const Variable> inputs) {
   static_assert(Operation<Op, std::span<const Tensor>>, "an operation needs a name, forward and backward; see above");
   std::vector<const Variable*> list;
   std::vector<Tensor> values;

@@ -17,8 +17,7 @@
 namespace orrery {
 
 /// The operation that the two functions of a Formula define.
-template <class Formula>
-struct ElementwiseOperation {
+template <class Formula> struct ElementwiseOperation {
   static constexpr std::string_view name = Formula::name;
   static constexpr bool from_output = requires(const Formula& f) { f.derivative_at_output(1.0); };
   Formula formula;
@@ -58,8 +57,7 @@ struct ElementwiseOperation {
 };
 
 /// Applies a Formula to every element and records it.
-template <class Formula>
-Variable elementwise(Formula formula, const Variable& x) {
+template <class Formula> Variable elementwise(Formula formula, const Variable& x) {
   return apply(ElementwiseOperation<Formula>{formula, {}}, x);
 }
 

@@ -11,8 +11,7 @@ namespace orrery {
 using namespace kernels;
 namespace {
 
-template <class Value>
-Tensor filled(const Shape& shape, Dtype dtype, const Value& value_at) {
+template <class Value> Tensor filled(const Shape& shape, Dtype dtype, const Value& value_at) {
   Tensor y = Tensor::empty(shape, dtype);
   dispatch(dtype, [&](auto t) {
     using T = decltype(t);
@@ -54,8 +53,7 @@ bool is_zero(double c) { return std::bit_cast<u64>(c) << 1 == 0; }  // no subnor
 // y[i] = f(x[i], c), a product or quotient, for i in [0, n); y may be x. A number c that is not normal in T would count
 // as 0 or infinity. It is split, c = m 2^e with 1/2 <= |m| < 1. f(x, m) is then computed in double and multiplied by
 // 2^e, or by 2^-e if f divides by c; in two steps, since 2^e may not be a double either.
-template <class T, class F>
-void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
+template <class T, class F> void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
   if (is_normal(c, dtype_of<T>) || is_zero(c) || !std::isfinite(c))
     return map<T>(n, x, y, [f, c = static_cast<T>(c)](T a) { return f(a, c); });
   auto [m, e] = mantissa_and_exponent(c);
@@ -64,8 +62,7 @@ void with_number(i64 n, const T* x, T* y, double c, bool divides_by_c, F f) {
   map<T>(n, x, y, [=, m = m](T a) { return static_cast<T>(f(static_cast<double>(a), m) * first * second); });
 }
 
-template <class F>
-Tensor with_number(const Tensor& x, std::string_view operation, double c, bool divides_by_c, F f) {
+template <class F> Tensor with_number(const Tensor& x, std::string_view operation, double c, bool divides_by_c, F f) {
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   dispatch_floating(x.dtype(), operation, [&](auto t) {
     using T = decltype(t);

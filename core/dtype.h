@@ -63,18 +63,13 @@ inline void check_fits(double value, Dtype dtype) {
 }
 
 /// The tag of a C++ element type; other types have none.
-template <class T>
-inline constexpr Dtype dtype_of = T::has_no_dtype;
-template <>
-inline constexpr Dtype dtype_of<float> = Dtype::f32;
-template <>
-inline constexpr Dtype dtype_of<double> = Dtype::f64;
-template <>
-inline constexpr Dtype dtype_of<i32> = Dtype::i32;
+template <class T> inline constexpr Dtype dtype_of = T::has_no_dtype;
+template <> inline constexpr Dtype dtype_of<float> = Dtype::f32;
+template <> inline constexpr Dtype dtype_of<double> = Dtype::f64;
+template <> inline constexpr Dtype dtype_of<i32> = Dtype::i32;
 
 /// Calls `kernel(T{})` with T = float or double. Any other dtype is an error that names `operation`.
-template <class Kernel>
-decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel&& kernel) {
+template <class Kernel> decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel&& kernel) {
   switch (dtype) {
     case Dtype::f32: return kernel(float{});
     case Dtype::f64: return kernel(double{});
@@ -85,8 +80,7 @@ decltype(auto) dispatch_floating(Dtype dtype, std::string_view operation, Kernel
 
 /// Calls `kernel(T{})` with the C++ type of any dtype. A new dtype that is not handled here causes a compiler warning
 /// and an error at run time.
-template <class Kernel>
-decltype(auto) dispatch(Dtype dtype, Kernel&& kernel) {
+template <class Kernel> decltype(auto) dispatch(Dtype dtype, Kernel&& kernel) {
   switch (dtype) {
     case Dtype::f32: return kernel(float{});
     case Dtype::f64: return kernel(double{});

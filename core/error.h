@@ -68,22 +68,19 @@ class MessagePart {
 /// Throws an Error of `operation`. The parts, written one after another, are its rule.
 [[noreturn]] void fail_with(std::string_view operation, std::initializer_list<MessagePart> parts);
 
-template <class... Parts>
-[[noreturn]] void fail(std::string_view operation, const Parts&... parts) {
+template <class... Parts> [[noreturn]] void fail(std::string_view operation, const Parts&... parts) {
   fail_with(operation, {parts...});
 }
 
 /// Throws like `fail` unless `ok`; the parts are only written when the check fails.
-template <class... Parts>
-void check(bool ok, std::string_view operation, const Parts&... parts) {
+template <class... Parts> void check(bool ok, std::string_view operation, const Parts&... parts) {
   if (!ok) [[unlikely]]
     fail_with(operation, {parts...});
 }
 
 /// Returns what `work` returns. Its errors become errors of `operation`, such as "read PATH", and keep their whole
 /// message. The type is lost: a SystemError (core/files/file.h) becomes an Error.
-template <class Work>
-auto within(std::string_view operation, const Work& work) {
+template <class Work> auto within(std::string_view operation, const Work& work) {
   try {
     return work();
   } catch (const Error& error) { throw Error(operation, error.what()); }

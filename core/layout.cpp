@@ -22,8 +22,7 @@ Extents around(const Shape& shape, int axis) {
 }
 
 // Copies or adds `n` elements.
-template <class T>
-void copy_or_add(const T* from, T* to, i64 n, bool accumulate) {
+template <class T> void copy_or_add(const T* from, T* to, i64 n, bool accumulate) {
   if (!accumulate) {
     std::copy_n(from, n, to);
     return;

@@ -85,8 +85,7 @@ Mask Mask::allow(const Tensor& allow) {
 namespace {
 
 // lengths of both, chosen for each batch row.
-template <class Choice>
-Tensor joined_lengths(const Tensor& a, const Tensor& b, const Choice& choice) {
+template <class Choice> Tensor joined_lengths(const Tensor& a, const Tensor& b, const Choice& choice) {
   check(a.count() == b.count(), "mask", "paddings of ", a.count(), " and ", b.count(), " batch rows");
   Tensor lengths = a.clone();
   i32* to = lengths.write<i32>();
@@ -167,8 +166,7 @@ u32 existing_bits(const QuerySpan& q, i64 w) {
   return count >= word ? ~u32{0} : (u32{1} << count) - 1;
 }
 
-template <class Change>
-void for_words(const QuerySpan& q, MaskBlock& block, const Change& change) {
+template <class Change> void for_words(const QuerySpan& q, MaskBlock& block, const Change& change) {
   for (i64 w = 0; w < words_of(q.count()); ++w) change(w, block.words[static_cast<size_t>(w)].data());
 }
 

@@ -96,8 +96,7 @@ class Mask {
   /// that do not exist are 0 or unset.
   Seen see(const QuerySpan& q, KeyRange keys, MaskBlock& block) const;
   /// Sets scores of the one query of q to -infinity where its key is hidden. The first score belongs to keys.first.
-  template <class T>
-  void hide(const QuerySpan& q, KeyRange keys, T* scores) const {
+  template <class T> void hide(const QuerySpan& q, KeyRange keys, T* scores) const {
     MaskBlock block;
     for (i64 first = keys.first; first < keys.limit; first += MaskBlock::most_keys) {
       const KeyRange part{first, std::min(keys.limit, first + MaskBlock::most_keys)};

@@ -11,10 +11,7 @@ namespace {
 // True if the right factor is shared and the leading axes of the left one can be folded into its rows.
 bool folds(const Shape& b, Trans trans) { return b.rank() == 2 && !transposes_a(trans); }
 
-template <class T>
-Mat<const T> matrix(const Tensor& x) {
-  return {x.data<T>(), x.size(-2), x.size(-1)};
-}
+template <class T> Mat<const T> matrix(const Tensor& x) { return {x.data<T>(), x.size(-2), x.size(-1)}; }
 
 }  // namespace
 

@@ -42,8 +42,7 @@ namespace {
 
 // Computes blocks `first`, `first + 1`, ... of a draw; word w of the b-th block is words[4 b + w]. This is philox4x32
 // of random.h, written so that each line works on all blocks at once.
-template <size_t blocks_at_once>
-void philox_blocks(const Draw& draw, u64 first, u32* words) {
+template <size_t blocks_at_once> void philox_blocks(const Draw& draw, u64 first, u32* words) {
   // Each word is held in 64 bits, with the upper half 0, so that the widening products need no unpacking.
   std::array<u64, blocks_at_once> c0, c1, c2, c3;
   for (size_t b = 0; b < blocks_at_once; ++b) {
@@ -79,8 +78,7 @@ void philox_blocks(const Draw& draw, u64 first, u32* words) {
 
 namespace kernels {
 
-template <class T>
-void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
+template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
   constexpr i64 at_once = 16, few = 8;
   const u32 below = keep_below(p);
   const T kept = static_cast<T>(keep_scale(p));

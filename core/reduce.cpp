@@ -28,8 +28,7 @@ AxisSet axis_set(const Shape& shape, const Axes& axes, std::string_view operatio
 
 // y[i] = sum over j of x[j, i], for a matrix so wide that a row of sums would not stay in the nearest cache: strips of
 // the full length, cut into blocks of columns.
-template <class T>
-void sum_wide_columns(i64 rows, i64 columns, const T* x, T* y) {
+template <class T> void sum_wide_columns(i64 rows, i64 columns, const T* x, T* y) {
   const i64 strips = std::max<i64>(1, (rows + most_strip_rows - 1) / most_strip_rows),
             blocks = (columns + column_block - 1) / column_block;
   Tensor partial = Tensor::empty({strips, columns}, dtype_of<T>);
@@ -46,8 +45,7 @@ void sum_wide_columns(i64 rows, i64 columns, const T* x, T* y) {
 }
 
 // y[o, i] = sum over j of x[o, j, i], inner > 1.
-template <class T>
-void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+template <class T> void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
   if (outer == 1 && inner > 2 * column_block) return sum_wide_columns(n, inner, x, y);
   const Tensor sums = strip_sums<T>(outer, n, inner, [=](i64 begin, i64 end, T* out) {
     for (i64 row = begin; row < end; ++row) add_to(inner, x + row * inner, out);
@@ -56,8 +54,7 @@ void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* y) {
 }
 
 struct Sum {
-  template <class T>
-  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+  template <class T> static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
     if (inner > 1) return sum_columns(outer, n, inner, x, y);
     if (outer == 1) {
       *y = static_cast<T>(parallel_sum<T>(n, [=](i64 i) { return x[i]; }));
@@ -68,8 +65,7 @@ struct Sum {
 };
 
 struct Max {
-  template <class T>
-  static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
+  template <class T> static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
     parallel_for(outer, row_grain(n * inner), [=](i64 first, i64 last) {
       for (i64 o = first; o < last; ++o) {
         T* out = y + o * inner;
@@ -85,8 +81,7 @@ struct Max {
 };
 
 // Reduces the chosen axes, from the last group of adjacent axes to the first; reduced axes keep size 1.
-template <class Reduction>
-Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
+template <class Reduction> Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
   check(is_floating(x.dtype()), operation, "needs f32 or f64, got ", x.dtype());  // also if x is a scalar
   Tensor y = x;
   const auto is_chosen = [&](int axis) { return chosen[static_cast<size_t>(axis)]; };
@@ -110,8 +105,7 @@ Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view oper
 }
 
 // y[k] = the sum over the strips s of x[s, k], in order and in double, for the first `width` columns.
-template <class T>
-void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
+template <class T> void add_strips(const T* x, i64 strips, i64 columns, i64 width, T* y) {
   double total[sum_lanes] = {};
   if (width == sum_lanes) {
     for (i64 s = 0; s < strips; ++s) {
@@ -216,10 +210,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 namespace {
 
-template <class T>
-double square(T x) {
-  return static_cast<double>(x) * static_cast<double>(x);
-}
+template <class T> double square(T x) { return static_cast<double>(x) * static_cast<double>(x); }
 
 void check_range(const Tensor& x, i64 begin, i64 end, std::string_view operation) {
   check(begin >= 0 && begin <= end && end <= x.count(), operation, "[", begin, ", ", end, ") is out of range for ",

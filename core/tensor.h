@@ -29,8 +29,7 @@ class Tensor {
   /// them, is an error.
   static Tensor outline(const Shape& shape, Dtype dtype = f32);
   /// A tensor with the given elements, in row-major order; T is float, double or i32.
-  template <class T>
-  static Tensor of(const Shape& shape, const std::vector<T>& elements);
+  template <class T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -41,13 +40,9 @@ class Tensor {
   i64 bytes() const { return count_ * bytes_of(dtype_); }
 
   /// The elements, for reading. T must be the tensor's element type.
-  template <class T>
-  const T* data() const {
-    return static_cast<const T*>(address(dtype_of<T>));
-  }
+  template <class T> const T* data() const { return static_cast<const T*>(address(dtype_of<T>)); }
   /// The elements, for writing. Each call counts as one change of the memory.
-  template <class T>
-  T* write() {
+  template <class T> T* write() {
     ++storage_version();
     return static_cast<T*>(address(dtype_of<T>));
   }
@@ -56,12 +51,10 @@ class Tensor {
   /// Element (i, j, ...) as a double, whatever the dtype; negative indices count from the end. Can be assigned to:
   /// x(0, -1) = 2.5, or += -= *= /=. For examples and tests; kernels use `data` and `write`.
   /// Errors: a number of indices other than the number of axes; an index out of range.
-  template <std::convertible_to<i64>... Index>
-  double operator()(Index... index) const {
+  template <std::convertible_to<i64>... Index> double operator()(Index... index) const {
     return at(position({static_cast<i64>(index)...}));
   }
-  template <std::convertible_to<i64>... Index>
-  auto operator()(Index... index) {
+  template <std::convertible_to<i64>... Index> auto operator()(Index... index) {
     return Element{*this, position({static_cast<i64>(index)...})};
   }
   /// What x(i, j) returns if x may be changed: a reference to the element.
@@ -141,8 +134,7 @@ inline void check_defined(const Tensor& x, std::string_view operation) {
 
 /// The sizes of x, for naming them:  const auto [B, T, D] = dims<3>(x, "x");
 /// Error, which begins with `name`: x does not have N axes.
-template <int N>
-std::array<i64, N> dims(const Tensor& x, std::string_view name) {
+template <int N> std::array<i64, N> dims(const Tensor& x, std::string_view name) {
   check(x.defined(), name, "is not defined");
   check(x.rank() == N, name, "needs ", N, " axes, has shape ", x.shape());
   std::array<i64, N> sizes{};
@@ -151,10 +143,7 @@ std::array<i64, N> dims(const Tensor& x, std::string_view name) {
 }
 
 /// The elements of an optional tensor; null if it is undefined.
-template <class T>
-const T* data_or_null(const Tensor& x) {
-  return x.defined() ? x.data<T>() : nullptr;
-}
+template <class T> const T* data_or_null(const Tensor& x) { return x.defined() ? x.data<T>() : nullptr; }
 
 /// Where the elements of x begin in memory; null if x is not defined.
 const void* address_of(const Tensor& x);

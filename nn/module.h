@@ -38,12 +38,10 @@ class Visitor {
   /// not write it, and `load` passes over it; otherwise it is like any other buffer.
   void derived(std::string_view name, Tensor& buffer);
   void operator()(std::string_view name, Module& child);
-  template <class M>
-  void operator()(std::string_view name, std::vector<M>& children) {
+  template <class M> void operator()(std::string_view name, std::vector<M>& children) {
     for (size_t i = 0; i < children.size(); ++i) (*this)(std::string(name) + "." + std::to_string(i), children[i]);
   }
-  template <class M>
-  void operator()(std::string_view name, std::optional<M>& child) {
+  template <class M> void operator()(std::string_view name, std::optional<M>& child) {
     if (child) (*this)(name, *child);
   }
   /// A child whose parts stand under this module's own name, without a prefix.

@@ -27,8 +27,7 @@ class Replaceable : public Module {
 };
 
 /// Holds any module that derives from `Interface`, or nothing.
-template <class Interface>
-class Part : public Replaceable {
+template <class Interface> class Part : public Replaceable {
  public:
   Part() = default;
   template <std::derived_from<Interface> M>
@@ -40,18 +39,13 @@ class Part : public Replaceable {
   Interface* operator->() { return module_.get(); }
   const Interface* operator->() const { return module_.get(); }
   /// Calls the module; the part must hold one.
-  template <class... X>
-  decltype(auto) operator()(X&&... x) const {
+  template <class... X> decltype(auto) operator()(X&&... x) const {
     return std::as_const(*module_)(std::forward<X>(x)...);
   }
   /// The module, if it is an M; else null.
-  template <class M>
-  M* get_if() const {
-    return dynamic_cast<M*>(module_.get());
-  }
+  template <class M> M* get_if() const { return dynamic_cast<M*>(module_.get()); }
   /// The module as an M. Error: the part holds another module, or none.
-  template <class M>
-  M& as() const {
+  template <class M> M& as() const {
     M* const module = get_if<M>();
     check(module != nullptr, "part", "holds ", module_ ? type_name(*module_) : "nothing", ", not ",
           type_name(typeid(M)));
@@ -71,8 +65,7 @@ class Part : public Replaceable {
   void become_clone_of(Replaceable& other) override { *this = dynamic_cast<Part&>(other).clone(); }
 
  private:
-  template <class M>
-  static std::unique_ptr<Interface> clone_of(Interface& module) {
+  template <class M> static std::unique_ptr<Interface> clone_of(Interface& module) {
     if constexpr (requires(M & m) {
                     { m.clone() } -> std::same_as<M>;
                   }) {
@@ -96,8 +89,7 @@ void clone_parts(Module& from, Module& into);
 /// For the `clone` of a module: gives `copy`, which was built in the same way, the parts, ties, dtype and values of
 /// `original`, freezes the same parameters, and returns it. Everything else, such as a Dropout's p or a norm's eps,
 /// stays as it was built.
-template <class M>
-M cloned(M& original, M copy) {
+template <class M> M cloned(M& original, M copy) {
   clone_parts(original, copy);
   tie_like(original, copy);
   const Parameters parameters = original.parameters();

@@ -15,8 +15,7 @@ namespace orrery::optim {
 namespace {
 
 // The numbers of one update that are the same for every element.
-template <class T>
-struct Coefficients {
+template <class T> struct Coefficients {
   T beta1, beta2, one_minus_beta1, one_minus_beta2;
   T factor;         // clipping: g is multiplied by it
   T rate;           // learning_rate s / (1 - beta1^t)
@@ -26,8 +25,7 @@ struct Coefficients {
   T decay;          // AdamW: p shrinks by this fraction; in f32, 1 - decay would lose most digits of a small decay
 };
 
-template <class T>
-void descend(i64 n, T* p, const T* gradient, T* m, T* v, Coefficients<T> c) {
+template <class T> void descend(i64 n, T* p, const T* gradient, T* m, T* v, Coefficients<T> c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T whole = c.factor * gradient[i] + c.into_gradient * p[i];

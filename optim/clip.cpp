@@ -31,8 +31,7 @@ struct Gradients {
     pieces = pieces_of(sizes);
   }
   // What f(gradient, begin, end) gives for each piece.
-  template <class Result, class F>
-  std::vector<Result> of_each_piece(const F& f) const {
+  template <class Result, class F> std::vector<Result> of_each_piece(const F& f) const {
     std::vector<Result> results(pieces.size());
     parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
       const Piece& piece = pieces[static_cast<size_t>(i)];

@@ -7,20 +7,17 @@ namespace orrery::optim {
 namespace {
 
 // The numbers of one update that are the same for every element.
-template <class T>
-struct Coefficients {
+template <class T> struct Coefficients {
   T factor;  // clipping: g is multiplied by it
   T rate, decay, momentum;
 };
 
-template <class T>
-void descend(i64 n, T* p, const T* g, Coefficients<T> c) {
+template <class T> void descend(i64 n, T* p, const T* g, Coefficients<T> c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) p[i] -= c.rate * (c.factor * g[i] + c.decay * p[i]);
 }
 
-template <class T>
-void descend(i64 n, T* p, const T* g, T* b, Coefficients<T> c) {
+template <class T> void descend(i64 n, T* p, const T* g, T* b, Coefficients<T> c) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     b[i] = c.momentum * b[i] + (c.factor * g[i] + c.decay * p[i]);

@@ -12,8 +12,7 @@ namespace orrery::book {
 
 /// The ms of the shortest of five runs of `work`, each after `prepare`: what else a machine has to do makes runs
 /// longer, and none shorter.
-template <class Work, class Prepare>
-double shortest_ms(const Work& work, const Prepare& prepare) {
+template <class Work, class Prepare> double shortest_ms(const Work& work, const Prepare& prepare) {
   double shortest = std::numeric_limits<double>::infinity();
   for (int run = 0; run < 5; ++run) {
     prepare();
@@ -23,8 +22,7 @@ double shortest_ms(const Work& work, const Prepare& prepare) {
   }
   return shortest;
 }
-template <class Work>
-double shortest_ms(const Work& work) {
+template <class Work> double shortest_ms(const Work& work) {
   return shortest_ms(work, [] {});
 }
 

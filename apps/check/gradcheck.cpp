@@ -43,8 +43,7 @@ struct CheckerOptions {
 
 // Calls work(row, line) for each row until Ctrl-C, and shows its progress. Where each row is printed at once, it also
 // ends when nobody can read them any more (gradcheck | head, or a full disk). Returns whether it was interrupted.
-template <class Work>
-bool for_each_row(const std::vector<Row>& rows, const Work& work) {
+template <class Work> bool for_each_row(const std::vector<Row>& rows, const Work& work) {
   const Interrupt interrupt;
   const Terminal terminal = terminal_of(STDERR_FILENO);
   LiveLine live(std::cerr, terminal);

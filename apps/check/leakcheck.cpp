@@ -42,8 +42,7 @@ constexpr i64 d_model = 16;
 constexpr nn::LayerOptions layer{.d_model = d_model, .num_heads = 2, .d_ff = 32};
 
 // In f64, where even an influence of 1e-15 changes a bit.
-template <class M>
-std::shared_ptr<M> exact(std::shared_ptr<M> model) {
+template <class M> std::shared_ptr<M> exact(std::shared_ptr<M> model) {
   nn::to(*model, f64);
   return model;
 }

@@ -12,8 +12,7 @@ namespace orrery {
 namespace {
 
 // Blocks of `length` tokens that begin at begin(0), begin(1), ..., and as labels the same one token later.
-template <class Begin>
-TextBatch blocks(const Text& text, i64 batch, i64 length, const Begin& begin) {
+template <class Begin> TextBatch blocks(const Text& text, i64 batch, i64 length, const Begin& begin) {
   TextBatch result{Tensor::empty({batch, length}, Dtype::i32), Tensor::empty({batch, length}, Dtype::i32)};
   i32 *ids = result.ids.write<i32>(), *labels = result.labels.write<i32>();
   std::vector<i32> tokens(static_cast<size_t>(length + 1));

@@ -13,8 +13,7 @@ inline constexpr std::string_view ascii_space = " \t\n\v\f\r";
 
 /// Calls each(code, at, bytes) for every character of `text`: its code point, where it begins and how long it is.
 /// Error: text that is not UTF-8.
-template <class Each>
-void for_each_character(std::string_view text, const Each& each) {
+template <class Each> void for_each_character(std::string_view text, const Each& each) {
   for (size_t at = 0; at < text.size();) {
     const Character found = first_character(text.substr(at));
     check(found.bytes > 0, "text", "is not UTF-8: byte ", at + 1, " begins no character");

@@ -9,16 +9,14 @@ namespace orrery {
 namespace {
 
 // The low bytes of numbers, in this machine's order.
-template <class Narrow>
-void narrow(std::span<const i32> tokens, std::byte* to) {
+template <class Narrow> void narrow(std::span<const i32> tokens, std::byte* to) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     const Narrow token = static_cast<Narrow>(tokens[i]);
     std::memcpy(to + i * sizeof token, &token, sizeof token);
   }
 }
 
-template <class Narrow>
-void widen(const std::byte* from, std::span<i32> tokens) {
+template <class Narrow> void widen(const std::byte* from, std::span<i32> tokens) {
   for (size_t i = 0; i < tokens.size(); ++i) {
     Narrow token;
     std::memcpy(&token, from + i * sizeof token, sizeof token);

@@ -38,8 +38,7 @@ void check_line_utf8(std::string_view line) {
 }
 
 // Calls each(token) for what stands between the whitespace of a line: ASCII's, as for subword-nmt.
-template <class Each>
-void for_each_token(std::string_view line, const Each& each) {
+template <class Each> void for_each_token(std::string_view line, const Each& each) {
   for (size_t begin = line.find_first_not_of(ascii_space); begin != line.npos;) {
     const size_t end = std::min(line.find_first_of(ascii_space, begin), line.size());
     each(line.substr(begin, end - begin));
@@ -129,8 +128,7 @@ struct Vocabulary::Contents {
   }
 
   // Calls use(line) with the line as this vocabulary reads it.
-  template <class Use>
-  void read(std::string_view line, const Use& use) const {
+  template <class Use> void read(std::string_view line, const Use& use) const {
     check_line_utf8(line);
     if (normalized)
       use(std::string_view(orrery::normalized(line)));

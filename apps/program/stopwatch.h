@@ -22,8 +22,7 @@ class Stopwatch {
 };
 
 /// Seconds that one call of `work` takes.
-template <class Work>
-double seconds_of(const Work& work) {
+template <class Work> double seconds_of(const Work& work) {
   const Stopwatch watch;
   work();
   return watch.seconds();
@@ -39,8 +38,7 @@ inline double median(std::vector<double> values) {
 
 /// Seconds of the fastest call of `work` among those that fit into `budget` seconds, but at least five. `prepare` is
 /// called before each and not measured. The first call also allocates memory and does not count.
-template <class Work, class Prepare>
-double fastest_seconds(double budget, const Work& work, const Prepare& prepare) {
+template <class Work, class Prepare> double fastest_seconds(double budget, const Work& work, const Prepare& prepare) {
   const auto run_once = [&] {
     prepare();
     return seconds_of(work);
@@ -51,8 +49,7 @@ double fastest_seconds(double budget, const Work& work, const Prepare& prepare) 
   for (int runs = 1; runs < 5 || all.seconds() < budget; ++runs) fastest = std::min(fastest, run_once());
   return fastest;
 }
-template <class Work>
-double fastest_seconds(double budget, const Work& work) {
+template <class Work> double fastest_seconds(double budget, const Work& work) {
   return fastest_seconds(budget, work, [] {});
 }
 

@@ -65,8 +65,7 @@ inline constexpr const char *training_group = "Training", *optimiser_group = "Op
 
 /// Calls field(about, value) for every field that decides what is trained, except `seed`, which has an option of its
 /// own, and `width` (nn/models/fields.h).
-template <class F>
-void for_each_field(TrainingRecipe& recipe, F&& field) {
+template <class F> void for_each_field(TrainingRecipe& recipe, F&& field) {
   constexpr double many = 1e8, below_one = 0.999999;
   const auto add = [&](const char* name, auto& value, const char* group, double least, double most, const char* help) {
     field(RecipeField(name, group, least, most, help), value);

@@ -110,8 +110,7 @@ BatchLoss Trainer::loss_of(const Part& part) {
 
 // A step or an evaluation that fails, as when memory runs out, leaves nothing behind: no gradient, to which the next
 // step would add, and no position moved, so that the same step can be tried again.
-template <class Attempt>
-auto Trainer::whole_or_not_at_all(const Attempt& attempt) {
+template <class Attempt> auto Trainer::whole_or_not_at_all(const Attempt& attempt) {
   const std::vector<u64> positions = task_.positions();
   try {
     return attempt();

@@ -135,8 +135,7 @@ class Trainer {
     i64 micro_batch = 0;
     double share = 1;  // of the step's counted items
   };
-  template <class Attempt>
-  auto whole_or_not_at_all(const Attempt& attempt);
+  template <class Attempt> auto whole_or_not_at_all(const Attempt& attempt);
   StepResult update();
   std::vector<Part> draw_step();
   double seconds_of_update();

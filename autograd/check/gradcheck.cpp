@@ -148,12 +148,9 @@ class Checker {
                            const std::string& largest_at);
   std::vector<i64> coordinates_of(const CheckedLeaf& leaf);
   void check_direction(i64 number);
-  template <class Move>
-  NumericSlope slope(const Move& move, double h) const;
-  template <class Move>
-  NumericSlope known_slope(const Line& line, const Move& move, double h) const;
-  template <class Move>
-  std::optional<double> compare(const Move& move, double analytic, const Line& line);
+  template <class Move> NumericSlope slope(const Move& move, double h) const;
+  template <class Move> NumericSlope known_slope(const Line& line, const Move& move, double h) const;
+  template <class Move> std::optional<double> compare(const Move& move, double analytic, const Line& line);
 
   const Checkable& f_;
   const GradcheckOptions options_;
@@ -200,8 +197,7 @@ void Checker::find_analytic() {
 // The slopes at t = 0 of L(x + t d), where move(t) puts the leaves at x + t d, and y_ is the output at t = 0. `central`
 // is the stencil of gradcheck.h. `jump` is the slope from the right minus the slope from the left, with error O(h^2):
 //   (-3 L(x) + 4 L(x + h d) - L(x + 2h d)) / 2h    and    (3 L(x) - 4 L(x - h d) + L(x - 2h d)) / 2h
-template <class Move>
-NumericSlope Checker::slope(const Move& move, double h) const {
+template <class Move> NumericSlope Checker::slope(const Move& move, double h) const {
   const auto at = [&](double t) {
     move(t);
     return value();
@@ -218,8 +214,7 @@ NumericSlope Checker::slope(const Move& move, double h) const {
   return {central / (12 * h), jump / (2 * h)};
 }
 
-template <class Move>
-NumericSlope Checker::known_slope(const Line& line, const Move& move, double h) const {
+template <class Move> NumericSlope Checker::known_slope(const Line& line, const Move& move, double h) const {
   if (!known_) return slope(move, h);
   const auto found = known_->find({line.leaf, line.index, h});
   if (found != known_->end()) return found->second;
@@ -227,8 +222,7 @@ NumericSlope Checker::known_slope(const Line& line, const Move& move, double h) 
 }
 
 // Compares along one line; the numeric derivative, or nothing at a kink.
-template <class Move>
-std::optional<double> Checker::compare(const Move& move, double analytic, const Line& line) {
+template <class Move> std::optional<double> Checker::compare(const Move& move, double analytic, const Line& line) {
   ++report_.coordinates;
   double numeric = known_slope(line, move, options_.h).central;
   if (!near(analytic, numeric)) {

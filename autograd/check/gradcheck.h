@@ -159,8 +159,7 @@ inline constexpr bool takes_variables =
     std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
 
 /// f(x...), each moved, so that f may be the last to hold it. Error: f takes another number of Variables.
-template <class F>
-Variable call_with(const F& f, std::vector<Variable> x) {
+template <class F> Variable call_with(const F& f, std::vector<Variable> x) {
   static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
   const auto needs = [&](size_t n) { check(x.size() == n, "gradcheck", "f takes ", n, " inputs, got ", x.size()); };
   if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) {

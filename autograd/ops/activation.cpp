@@ -24,50 +24,32 @@ namespace {
 
 struct Tanh {
   static constexpr std::string_view name = "tanh";
-  template <class T>
-  T value(T x) const {
-    return math::tanh(x);
-  }
-  template <class T>
-  T derivative_at_output(T y) const {
-    return T{1} - y * y;
-  }
+  template <class T> T value(T x) const { return math::tanh(x); }
+  template <class T> T derivative_at_output(T y) const { return T{1} - y * y; }
 };
 
 struct Sigmoid {
   static constexpr std::string_view name = "sigmoid";
-  template <class T>
-  T value(T x) const {
-    return math::sigmoid(x);
-  }
-  template <class T>
-  T derivative_at_output(T y) const {
-    return y * (T{1} - y);
-  }
+  template <class T> T value(T x) const { return math::sigmoid(x); }
+  template <class T> T derivative_at_output(T y) const { return y * (T{1} - y); }
 };
 
 struct Silu {
   static constexpr std::string_view name = "silu";
-  template <class T>
-  T value(T x) const {
-    return x * math::sigmoid(x);
-  }
-  template <class T>
-  T derivative(T x) const {
+  template <class T> T value(T x) const { return x * math::sigmoid(x); }
+  template <class T> T derivative(T x) const {
     const T s = math::sigmoid(x);
     return s * (T{1} + x * (T{1} - s));
   }
 };
 
-template <class T>
-void glu_row(i64 C, const T* x, T* y) {
+template <class T> void glu_row(i64 C, const T* x, T* y) {
   const T* b = x + C;
 #pragma omp simd
   for (i64 i = 0; i < C; ++i) y[i] = x[i] * math::sigmoid(b[i]);
 }
 
-template <class T>
-void glu_derivative_row(i64 C, const T* x, const T* dy, T* dx) {
+template <class T> void glu_derivative_row(i64 C, const T* x, const T* dy, T* dx) {
   const T* b = x + C;
 #pragma omp simd
   for (i64 i = 0; i < C; ++i) {

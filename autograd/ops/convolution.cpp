@@ -76,16 +76,12 @@ struct Convolution {
   }
 
  private:
-  template <class T>
-  Mat<const T> matrix() const {
-    return {W.get().data<T>(), C_out, C_in * width};
-  }
+  template <class T> Mat<const T> matrix() const { return {W.get().data<T>(), C_out, C_in * width}; }
 
   // Calls body(begin, end, U) for groups of sequences [begin, end), where U is room for their unfolded inputs. A group
   // is as many sequences as fit into the cache that all cores share, but at least one. If there is no sequence, body is
   // called once with an empty group, so that backward writes the gradient 0 of W.
-  template <class Body>
-  void for_chunks(const Body& body) const {
+  template <class Body> void for_chunks(const Body& body) const {
     const i64 bytes = steps * C_in * width * bytes_of(x.get().dtype());
     const i64 chunk = std::clamp<i64>(shared_cache_bytes / std::max<i64>(1, bytes), 1, std::max<i64>(1, B));
     Tensor room = Tensor::empty({std::min(chunk, B) * steps, C_in * width}, x.get().dtype());
@@ -99,8 +95,7 @@ struct Convolution {
   }
 
   // U[(b, t), (c, j)] = x[b, t + j - left, c] for the sequences [begin, end).
-  template <class T>
-  void unfold(i64 begin, i64 end, T* U) const {
+  template <class T> void unfold(i64 begin, i64 end, T* U) const {
     const T* from = x.get().data<T>();
     for_rows((end - begin) * steps, C_in * width, [=, this](i64 row) {
       const i64 b = begin + row / steps, first = row % steps - left, length = mask.length(b, in_steps);
@@ -115,8 +110,7 @@ struct Convolution {
   }
 
   // dx[b, s, c] = sum over j of dU[(b, s - j + left), (c, j)].
-  template <class T>
-  void fold(i64 begin, i64 end, const T* dU, T* dx) const {
+  template <class T> void fold(i64 begin, i64 end, const T* dU, T* dx) const {
     for_rows((end - begin) * in_steps, C_in * width, [=, this](i64 row) {
       const i64 b = begin + row / in_steps, s = row % in_steps;
       T* to = dx + (b * in_steps + s) * C_in;

@@ -15,50 +15,28 @@ namespace {
 struct Pow {
   static constexpr std::string_view name = "pow";
   double p;
-  template <class T>
-  T value(T x) const {
-    return math::pow(x, static_cast<T>(p));
-  }
-  template <class T>
-  T derivative(T x) const {
+  template <class T> T value(T x) const { return math::pow(x, static_cast<T>(p)); }
+  template <class T> T derivative(T x) const {
     return p == 0 ? T{0} : static_cast<T>(p) * math::pow(x, static_cast<T>(p - 1));
   }
 };
 
 struct Exp {
   static constexpr std::string_view name = "exp";
-  template <class T>
-  T value(T x) const {
-    return math::exp(x);
-  }
-  template <class T>
-  T derivative_at_output(T y) const {
-    return y;
-  }
+  template <class T> T value(T x) const { return math::exp(x); }
+  template <class T> T derivative_at_output(T y) const { return y; }
 };
 
 struct Log {
   static constexpr std::string_view name = "log";
-  template <class T>
-  T value(T x) const {
-    return math::log(x);
-  }
-  template <class T>
-  T derivative(T x) const {
-    return T{1} / math::flushed(x);
-  }
+  template <class T> T value(T x) const { return math::log(x); }
+  template <class T> T derivative(T x) const { return T{1} / math::flushed(x); }
 };
 
 struct Sqrt {
   static constexpr std::string_view name = "sqrt";
-  template <class T>
-  T value(T x) const {
-    return std::sqrt(x);
-  }
-  template <class T>
-  T derivative_at_output(T y) const {
-    return T{0.5} / y;
-  }
+  template <class T> T value(T x) const { return std::sqrt(x); }
+  template <class T> T derivative_at_output(T y) const { return T{0.5} / y; }
 };
 
 }  // namespace

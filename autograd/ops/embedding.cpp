@@ -93,8 +93,7 @@ struct Embedding {
 };
 
 // z = scale x + y
-template <class T>
-void scaled_sum(i64 n, T scale, const T* x, const T* y, T* z) {
+template <class T> void scaled_sum(i64 n, T scale, const T* x, const T* y, T* z) {
 #pragma omp simd
   for (i64 k = 0; k < n; ++k) z[k] = scale * x[k] + y[k];
 }

@@ -72,8 +72,7 @@ struct Slice {
 };
 
 // N parts along an axis: the first N - 1 of `size` elements and the last with the rest, or all of them equal.
-template <size_t N>
-struct Split {
+template <size_t N> struct Split {
   static constexpr std::string_view name = "split";
   i64 size, axis;
   bool equal = false;

@@ -18,8 +18,7 @@ namespace orrery::kernels {
 
 /// What backward needs to know about a row: its scale, and of the scaled row the mean mu, and r and k of
 /// autograd/ops/layer_norm.cpp.
-template <class T>
-struct RowStatistics {
+template <class T> struct RowStatistics {
   T mean, r, k, scale = 1;
 
   T normalized(T x) const { return (x * scale - mean) * r; }
@@ -53,16 +52,14 @@ static inline void check_norm(std::string_view operation, const Tensor& x, const
 /// Whether the mean of squares computed in T, plus what is added to it, is as good as if T had no limits: it did not
 /// overflow, and it is so large that squares below the smallest number of T, lost as 0, would not change the digits of
 /// their mean.
-template <class T>
-static bool is_mean_square(double mean) {
+template <class T> static bool is_mean_square(double mean) {
   using Limits = std::numeric_limits<T>;
   return mean >= static_cast<double>(Limits::min() / Limits::epsilon()) && mean <= static_cast<double>(Limits::max());
 }
 
 /// The power of two that brings the largest of n numbers, or `least` if that is larger, near 1. It is 1 if that is 0 or
 /// not finite.
-template <class T>
-static T row_scale(const T* x, i64 n, double least) {
+template <class T> static T row_scale(const T* x, i64 n, double least) {
   double largest = least;
   for (i64 i = 0; i < n; ++i) largest = std::max(largest, static_cast<double>(std::fabs(x[i])));
   if (largest == 0 || !std::isfinite(largest)) return T{1};
@@ -71,8 +68,7 @@ static T row_scale(const T* x, i64 n, double least) {
 }
 
 /// The mean of n numbers times `scale`, and the sum of squares around it, in two passes.
-template <class T>
-static std::pair<T, double> row_moments(const T* x, i64 n, T scale) {
+template <class T> static std::pair<T, double> row_moments(const T* x, i64 n, T scale) {
   const double size = static_cast<double>(n);
   const T mean = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i] * scale; }) / size);
   // The mean is rounded to T. The sum of the remaining differences corrects for this.
@@ -82,8 +78,7 @@ static std::pair<T, double> row_moments(const T* x, i64 n, T scale) {
 }
 
 /// Mean, scale and divisor of n numbers.
-template <class T>
-static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
+template <class T> static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
   const bool of_root = form == LayerNormForm::root_of_variance_plus_eps;
   const double size = static_cast<double>(n), added = of_root ? eps : eps * eps;
   T scale = 1;

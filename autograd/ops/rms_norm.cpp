@@ -16,13 +16,9 @@ using namespace kernels;
 namespace {
 
 // The scale of a row (autograd/ops/norm_rows.h), and r of the scaled row.
-template <class T>
-struct RowSize {
-  T scale, r;
-};
+template <class T> struct RowSize { T scale, r; };
 
-template <class T>
-RowSize<T> row_size(const T* x, i64 n, double eps) {
+template <class T> RowSize<T> row_size(const T* x, i64 n, double eps) {
   const auto mean_square = [=](T scale) {
     return chunked_sum<T>(n, [=](i64 i) { return x[i] * scale * (x[i] * scale); }) / static_cast<double>(n);
   };

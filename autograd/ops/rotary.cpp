@@ -15,8 +15,7 @@ using namespace kernels;
 namespace {
 
 // `direction` is 1, or -1 to turn back.
-template <class T>
-void turn_row(i64 half, const T* x, const T* sine, const T* cosine, T direction, T* y) {
+template <class T> void turn_row(i64 half, const T* x, const T* sine, const T* cosine, T direction, T* y) {
 #pragma omp simd
   for (i64 i = 0; i < half; ++i) {
     const T a = x[i], b = x[half + i], s = direction * sine[i];

@@ -26,16 +26,14 @@ struct RowDropout {
   }
 
   /// y = x m for rows [begin, end) of a matrix with n columns; x and y point to row `begin`, y may be x.
-  template <class T>
-  void rows(i64 begin, i64 end, i64 n, const T* x, T* y) const {
+  template <class T> void rows(i64 begin, i64 end, i64 n, const T* x, T* y) const {
     const i64 blocks = blocks_of_row(n);
     if (n % decisions_per_block == 0) return segment(begin * blocks, (end - begin) * n, x, y);  // no gaps between rows
     for (i64 row = begin; row < end; ++row, x += n, y += n) segment(row * blocks, n, x, y);
   }
   /// The same in place for columns [begin, end) of row number `row` only. `begin` must be a multiple of 8; y points to
   /// the row.
-  template <class T>
-  void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
+  template <class T> void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
     assert(begin % decisions_per_block == 0);  // not an exception: this often runs inside a parallel loop
     segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
   }
@@ -55,8 +53,7 @@ struct RowDropout {
 
  private:
   // n numbers whose decisions follow one another, starting with block `block`.
-  template <class T>
-  void segment(i64 block, i64 n, const T* x, T* y) const {
+  template <class T> void segment(i64 block, i64 n, const T* x, T* y) const {
     if (p == 0) {
       if (x != y) std::copy_n(x, n, y);
       return;

@@ -15,8 +15,7 @@
 namespace orrery::kernels {
 
 /// The largest of x[0..n), or -infinity if n is 0; NaN is skipped.
-template <class T>
-static T row_max(const T* x, i64 n) {
+template <class T> static T row_max(const T* x, i64 n) {
   T largest = -std::numeric_limits<T>::infinity();
 #pragma omp simd reduction(max : largest)
   for (i64 i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
@@ -27,8 +26,7 @@ static T row_max(const T* x, i64 n) {
 }
 
 /// What is subtracted before exp: the maximum, or 0 if all numbers of the row are -infinity.
-template <class T>
-static T row_shift(const T* x, i64 n) {
+template <class T> static T row_shift(const T* x, i64 n) {
   const T largest = row_max(x, n);
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
@@ -68,8 +66,7 @@ static constexpr auto log_softmax_derivative_row = []<class T>(const T* y, const
 
 /// Calls kernel(row of x, row of the result, n) for every row of x, and returns the result, a new tensor of the same
 /// shape. A row is the n elements along the last axis. x must be floating and have at least one axis.
-template <class Kernel>
-static Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kernel) {
+template <class Kernel> static Tensor map_rows(const Tensor& x, std::string_view operation, const Kernel& kernel) {
   check(x.rank() >= 1, operation, "needs at least one axis, has shape ", x.shape());
   const i64 n = x.size(-1);
   Tensor result = Tensor::empty(x.shape(), x.dtype());

@@ -32,8 +32,7 @@ void check_call(bool ok, const std::string& operation, std::string_view what = "
 }
 
 // Repeats a system call as long as signals interrupt it.
-template <class Call>
-auto retry(const Call& call) {
+template <class Call> auto retry(const Call& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;

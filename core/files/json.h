@@ -46,8 +46,7 @@ std::string json_in_ascii(const Json& json, int indent = -1);
 class ObjectText {
  public:
   /// Numbers, true or false, text, null, and lists of them. Errors: json::exception of text that is not UTF-8.
-  template <class T>
-  ObjectText& add(std::string_view name, const T& value) {
+  template <class T> ObjectText& add(std::string_view name, const T& value) {
     begin_field(name);
     write(value);
     return *this;
@@ -59,15 +58,13 @@ class ObjectText {
  private:
   void begin_field(std::string_view name);
   void write(const Json& value);  // without fields or elements
-  template <class T>
-  void write(const std::optional<T>& value) {
+  template <class T> void write(const std::optional<T>& value) {
     if (value)
       write(*value);
     else
       text_ += "null";
   }
-  template <class T>
-  void write(const std::vector<T>& values) {
+  template <class T> void write(const std::vector<T>& values) {
     text_ += '[';
     for (size_t i = 0; i < values.size(); ++i) {
       if (i > 0) text_ += ',';

@@ -191,8 +191,7 @@ struct OpenFile {
   }
 
   // A tensor whose elements have type T in the file; `value` converts each of them.
-  template <class T, class Value>
-  Tensor read_as(size_t i, const Value& value) const {
+  template <class T, class Value> Tensor read_as(size_t i, const Value& value) const {
     using Result = decltype(value(T{}));
     const TensorEntry& entry = header.entries[i];
     Tensor tensor = within(operation, [&] { return Tensor::empty(entry.shape, dtype_of<Result>); });
@@ -221,8 +220,7 @@ struct OpenFile {
   }
 
   // Calls use(bytes) for the bytes of a tensor, part after part; returns their checksum.
-  template <class Use>
-  u32 in_parts(size_t i, const Use& use) const {
+  template <class Use> u32 in_parts(size_t i, const Use& use) const {
     const TensorEntry& entry = header.entries[i];
     constexpr u64 at_once = u64{1} << 18;
     std::vector<std::byte> part(std::min(at_once, entry.end - entry.begin));
@@ -261,8 +259,7 @@ void check_shard(const OpenFile& open, const Shard& shard, const std::string& pa
 }
 
 // Calls each(file) for every file that `path` stands for, one after another. Returns their metadata.
-template <class Each>
-Metadata for_each_file(const std::string& path, const Each& each) {
+template <class Each> Metadata for_each_file(const std::string& path, const Each& each) {
   ModelFiles files = model_files(path);
   Metadata metadata = std::move(files.metadata);
   for (const Shard& shard : files.shards) {

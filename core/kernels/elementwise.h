@@ -12,8 +12,7 @@
 namespace orrery::kernels {
 
 /// y[i] = f(x[i]) for i in [0, n); y may be x.
-template <class T, class F>
-static void map(i64 n, const T* x, T* y, F f) {
+template <class T, class F> static void map(i64 n, const T* x, T* y, F f) {
   parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
 #pragma omp simd
     for (i64 i = begin; i < end; ++i) y[i] = f(x[i]);
@@ -21,8 +20,7 @@ static void map(i64 n, const T* x, T* y, F f) {
 }
 
 /// z[i] = f(x[i], y[i]) for i in [0, n); z may be x or y.
-template <class T, class F>
-static void map(i64 n, const T* x, const T* y, T* z, F f) {
+template <class T, class F> static void map(i64 n, const T* x, const T* y, T* z, F f) {
   parallel_for(n, elementwise_grain, [=](i64 begin, i64 end) {
 #pragma omp simd
     for (i64 i = begin; i < end; ++i) z[i] = f(x[i], y[i]);
@@ -30,31 +28,27 @@ static void map(i64 n, const T* x, const T* y, T* z, F f) {
 }
 
 /// y[i] += x[i] for i in [0, n), on the calling thread.
-template <class T>
-static void add_to(i64 n, const T* x, T* y) {
+template <class T> static void add_to(i64 n, const T* x, T* y) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) y[i] += x[i];
 }
 
 /// Calls body(row) for every row of a matrix with `columns` columns; the rows are shared among threads.
-template <class Body>
-static void for_rows(i64 rows, i64 columns, const Body& body) {
+template <class Body> static void for_rows(i64 rows, i64 columns, const Body& body) {
   parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) {
     for (i64 row = begin; row < end; ++row) body(row);
   });
 }
 
 /// Calls body(first, last) for the rows [begin, end) in groups of about 1,000 numbers.
-template <class Body>
-static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
+template <class Body> static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
   const i64 group = std::max<i64>(1, 1024 / std::max<i64>(1, columns));
   for (i64 row = begin; row < end; row += group) body(row, std::min(end, row + group));
 }
 
 /// Calls body(begin, end) for groups of adjacent rows, which are shared among threads. A group is small enough to stay
 /// in the nearest cache while several loops pass over it.
-template <class Body>
-static void for_row_groups(i64 rows, i64 columns, const Body& body) {
+template <class Body> static void for_row_groups(i64 rows, i64 columns, const Body& body) {
   parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) { in_row_groups(begin, end, columns, body); });
 }
 
@@ -103,8 +97,7 @@ static void broadcast_map(const BroadcastLoop& loop, i64 count, const T* a, cons
 }
 
 /// f applied to every element of x, in a new tensor of the same shape; x must be floating.
-template <class F>
-static Tensor map(const Tensor& x, std::string_view operation, F f) {
+template <class F> static Tensor map(const Tensor& x, std::string_view operation, F f) {
   Tensor y = Tensor::empty(x.shape(), x.dtype());
   dispatch_floating(x.dtype(), operation, [&](auto t) {
     using T = decltype(t);
@@ -114,8 +107,7 @@ static Tensor map(const Tensor& x, std::string_view operation, F f) {
 }
 
 /// f(a, b) with NumPy's broadcasting, in a new tensor; both of the same floating dtype.
-template <class F>
-static Tensor broadcast_map(const Tensor& a, const Tensor& b, std::string_view operation, F f) {
+template <class F> static Tensor broadcast_map(const Tensor& a, const Tensor& b, std::string_view operation, F f) {
   check(a.defined() && b.defined(), operation, "needs two tensors");
   check(a.dtype() == b.dtype(), operation, "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
   Tensor z = Tensor::empty(broadcast(a.shape(), b.shape(), operation), a.dtype());

@@ -25,8 +25,7 @@ inline constexpr i64 column_block = 1024;
 inline constexpr i64 sum_lanes = 16;
 
 /// The sum of all lanes in double. Each step adds the upper half to the lower one: 16, 8, 4, 2, 1 lanes.
-template <class T>
-static double lanes_combined(const T (&lane)[sum_lanes]) {
+template <class T> static double lanes_combined(const T (&lane)[sum_lanes]) {
   double sum[sum_lanes];
 #pragma omp simd
   for (i64 k = 0; k < sum_lanes; ++k) sum[k] = static_cast<double>(lane[k]);
@@ -40,8 +39,7 @@ static double lanes_combined(const T (&lane)[sum_lanes]) {
 
 /// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T. For each i, f(i)
 /// is called first, then g(i), so g may overwrite what f(i) reads.
-template <class T, class F, class G>
-static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
+template <class T, class F, class G> static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
   std::array<double, 2> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
@@ -65,8 +63,7 @@ static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
 }
 
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
-template <class T, class F>
-static double chunked_sum(i64 n, F f) {
+template <class T, class F> static double chunked_sum(i64 n, F f) {
   double total = 0;
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
@@ -83,8 +80,7 @@ static double chunked_sum(i64 n, F f) {
 }
 
 /// The same sum, with the same bits as `chunked_sum`, but with its chunks shared among threads.
-template <class T, class F>
-static double parallel_sum(i64 n, F f) {
+template <class T, class F> static double parallel_sum(i64 n, F f) {
   const FlushDenormals flushed;
   if (n <= reduce_chunk) return chunked_sum<T>(n, f);
   const i64 chunks = (n + reduce_chunk - 1) / reduce_chunk;

@@ -20,20 +20,13 @@ static inline double tanh(double x) { return std::tanh(x); }
 /// x, or a 0 of its sign if x is denormal: below 1.2e-38 in float, 2.2e-308 in double. Kernels treat such numbers as 0
 /// (core/machine/parallel.h). libm, the C library's functions, ignores that setting, so denormals are replaced by 0
 /// before the call.
-template <class T>
-static T flushed(T x) {
+template <class T> static T flushed(T x) {
   return std::fabs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;
 }
 
 /// ln x and x^p, with a denormal x or result treated as 0, whose ln is -infinity.
-template <class T>
-static T log(T x) {
-  return std::log(flushed(x));
-}
-template <class T>
-static T pow(T x, T p) {
-  return flushed(std::pow(flushed(x), p));
-}
+template <class T> static T log(T x) { return std::log(flushed(x)); }
+template <class T> static T pow(T x, T p) { return flushed(std::pow(flushed(x), p)); }
 
 /// e^x = 2^n e^r with n the integer nearest to x / ln 2 and r = x - n ln 2, so that |r| <= ln 2 / 2. Zero where the
 /// result is denormal. ln 2 is split in two (Cody, Waite 1980): n ln2_high is exact, so r loses no digits.
@@ -75,8 +68,7 @@ static inline float tanh(float x) {
 }
 
 /// What GELU needs of the normal distribution N(0, 1).
-template <class T>
-struct Normal {
+template <class T> struct Normal {
   T cdf;  ///< Phi(x), the probability of a number below x
   T pdf;  ///< phi(x) = e^{-x^2 / 2} / sqrt(2 pi), its density
 };
@@ -104,9 +96,6 @@ static inline Normal<float> normal(float x) {
 }
 
 /// 1 / (1 + e^{-x}), exact to rounding at both ends: e^{-x} may be infinite, its reciprocal is then zero.
-template <class T>
-static T sigmoid(T x) {
-  return T{1} / (T{1} + exp(-x));
-}
+template <class T> static T sigmoid(T x) { return T{1} / (T{1} + exp(-x)); }
 
 }  // namespace orrery::math

@@ -83,8 +83,7 @@ class FlushDenormals {
 };
 
 /// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
-template <class Body>
-void parallel_tasks(i64 count, const Body& body) {
+template <class Body> void parallel_tasks(i64 count, const Body& body) {
   const int asked = count <= 1 ? 1 : threads();
   const Team team = count > 1 && loop_rules.team ? loop_rules.team(asked) : Team{asked};
   // One thread runs in a parallel region too. A second copy of the loop, without a region, might be compiled
@@ -99,8 +98,7 @@ void parallel_tasks(i64 count, const Body& body) {
 }
 
 /// body(begin, end) over chunks of `grain` elements of [0, n); a single chunk stays on the calling thread.
-template <class Body>
-void parallel_for(i64 n, i64 grain, const Body& body) {
+template <class Body> void parallel_for(i64 n, i64 grain, const Body& body) {
   grain = std::min(grain, loop_rules.largest_grain);
   if (n <= grain) {
     const FlushDenormals flushed;

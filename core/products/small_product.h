@@ -17,15 +17,13 @@ namespace orrery::kernels {
 inline constexpr int block_rows = 6, block_vectors = vector_registers == 32 ? 4 : 2;
 
 /// A matrix read one number at a time: element (i, p) is data[i * row + p * column].
-template <class T>
-struct Strided {
+template <class T> struct Strided {
   const T* data;
   i64 row, column;
 };
 
 /// c = a b, or c += a b with `accumulate`; a has as many rows as c, and as many columns as b has rows. Each element of
 /// c is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
-template <class T>
-void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
+template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 
 }  // namespace orrery::kernels

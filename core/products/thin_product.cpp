@@ -9,8 +9,7 @@
 namespace orrery::kernels {
 namespace {
 
-template <class T>
-using Vector = typename VectorOf<T>::type;
+template <class T> using Vector = typename VectorOf<T>::type;
 
 // Rows of W that are multiplied with all rows of x before the next ones are read, so they stay in the nearest cache.
 constexpr i64 group = 12;
@@ -37,8 +36,7 @@ Vector<T> halves_added(const Vector<T>& a, const Vector<T>& b, std::index_sequen
 
 // Lane i of the result is the sum of all lanes of vector i, for as many vectors as a vector has lanes. Upper halves are
 // added to lower halves until one lane is left.
-template <class T, i64 count = VectorOf<T>::lanes>
-Vector<T> sums_of_lanes(const Vector<T>* sums) {
+template <class T, i64 count = VectorOf<T>::lanes> Vector<T> sums_of_lanes(const Vector<T>* sums) {
   if constexpr (count == 1) {
     return *sums;
   } else {
@@ -50,16 +48,14 @@ Vector<T> sums_of_lanes(const Vector<T>* sums) {
 }
 
 // The rest of a row, which does not fill a vector. Not inlined, so that it is compiled the same for every block.
-template <class T>
-[[gnu::noinline]] T with_rest(T total, const T* x, const T* w, i64 n) {
+template <class T> [[gnu::noinline]] T with_rest(T total, const T* x, const T* w, i64 n) {
   for (i64 i = 0; i < n; ++i) total += x[i] * w[i];
   return total;
 }
 
 // Loads a vector and keeps it in a register. Otherwise it is loaded again for each use, and loads are the bottleneck
 // here.
-template <class T>
-Vector<T> loaded(const T* from) {
+template <class T> Vector<T> loaded(const T* from) {
   Vector<T> v = load<Vector<T>>(from);
   keep_in_register(v);
   return v;
@@ -117,8 +113,7 @@ void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 
   }
 }
 
-template <class T, int rows>
-void strip(const T* x, i64 x_stride, const Mat<const T>& W, T* c, i64 c_stride) {
+template <class T, int rows> void strip(const T* x, i64 x_stride, const Mat<const T>& W, T* c, i64 c_stride) {
   constexpr int columns = columns_of(rows);
   i64 j = 0;
   for (; j + columns <= W.rows; j += columns)
@@ -127,8 +122,7 @@ void strip(const T* x, i64 x_stride, const Mat<const T>& W, T* c, i64 c_stride) 
 }
 
 // A group of rows of W with all rows of x: `rows` rows of x at a time, then the rest.
-template <class T, int rows = most_rows>
-void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
+template <class T, int rows = most_rows> void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
   for (; x.rows >= rows; x.rows -= rows, x.data += rows * x.stride, c.data += rows * c.stride)
     strip<T, rows>(x.data, x.stride, W, c.data, c.stride);
   if constexpr (rows > 1) add_group<T, rows - 1>(x, W, c);
@@ -136,8 +130,7 @@ void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
 
 }  // namespace
 
-template <class T>
-void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
+template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
   for (i64 j = 0; j < W.rows; j += group) {
     const i64 rows = std::min(group, W.rows - j);
     add_group<T>(x, {W.data + j * W.stride, rows, W.cols, W.stride}, {c.data + j, c.rows, rows, c.stride});

@@ -20,8 +20,7 @@ constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= 
 inline constexpr i64 thin_tile_step = 24;
 
 /// c += x W^T on the calling thread: all rows of x times a few rows of W at a time. T is float or double.
-template <class T>
-void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
+template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
 /// The number of tiles of a product with W [n, k]. If W is small, it is 1; otherwise each tile has about
 /// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.

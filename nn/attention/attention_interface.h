@@ -33,21 +33,16 @@ class AttentionState {
   /// Sequence i becomes what sequence `chosen[i]` was. Errors: none is chosen; there is no such sequence.
   void choose(std::span<const i64> chosen) { choose_(state_, chosen); }
   /// The value, if it is an S; else null.
-  template <class S>
-  S* get_if() {
-    return std::any_cast<S>(&state_);
-  }
+  template <class S> S* get_if() { return std::any_cast<S>(&state_); }
   /// The value as an S. Error: it is of another type.
-  template <class S>
-  S& as() {
+  template <class S> S& as() {
     S* const state = get_if<S>();
     check(state != nullptr, "attention state", "is of type ", type_name(state_.type()), ", not ", type_name(typeid(S)));
     return *state;
   }
 
  private:
-  template <class S>
-  static void choose_of(std::any& state, std::span<const i64> chosen) {
+  template <class S> static void choose_of(std::any& state, std::span<const i64> chosen) {
     std::any_cast<S&>(state).choose(chosen);
   }
 

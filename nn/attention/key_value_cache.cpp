@@ -100,15 +100,13 @@ void make_room(KeyValueCache& cache, i64 n) {
 }
 
 // Finds the bias of query i with key 0. Those of the other keys follow it.
-template <class T>
-struct BiasRows {
+template <class T> struct BiasRows {
   const T* data;
   i64 of_batch, of_head, of_query, of_first;  // strides; of_first: the offset of query 0
   const T* row(i64 b, i64 head, i64 i) const { return data + b * of_batch + head * of_head + i * of_query + of_first; }
 };
 
-template <class T>
-BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
+template <class T> BiasRows<T> bias_rows(const Tensor& bias, i64 B, i64 h, i64 n, i64 m) {
   if (!bias.defined()) return {nullptr, 0, 0, 0, 0};
   const auto fits = [](i64 size, i64 expected) { return size == 1 || size == expected; };
   if (bias.rank() == 2) {  // entry j - i + n - 1

@@ -22,8 +22,7 @@ LayerOptions small(bool norm_first = false, double dropout = 0, Activation activ
 }
 
 // make(rng) builds an EncoderLayer or an Encoder.
-template <class Make>
-Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+template <class Make> Sample encoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   notes.padding = padding_of_x();
   return module_sample(
       std::move(name), std::move(variant), {{2, 3, 4}}, make,
@@ -32,8 +31,7 @@ Sample encoder(std::string name, std::string variant, Make make, SampleNotes not
 }
 
 // make(rng) builds a DecoderLayer or a Decoder.
-template <class Make>
-Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
+template <class Make> Sample decoder(std::string name, std::string variant, Make make, SampleNotes notes = {}) {
   notes.padding = padding_of_x();
   notes.padding.places.push_back({"input 1", {3, 2}});
   return module_sample(

@@ -42,8 +42,7 @@ std::string not_visited(const Variable& y, Module& module, const std::vector<Var
 Error explained_by_visit(const Error& error, const std::function<std::string()>& not_visited);
 
 /// run(module, inputs...) as a function of the inputs only. If `run` takes a Pass& after them, dropout is on.
-template <class M, class Run>
-struct BoundRun {
+template <class M, class Run> struct BoundRun {
   std::shared_ptr<M> module;
   Run run;
   u64 seed;  ///< of the Pass

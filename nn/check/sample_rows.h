@@ -11,8 +11,7 @@ namespace orrery::nn {
 std::vector<Sample> model_samples();
 
 /// The elements of all groups, one after another.
-template <class Element>
-std::vector<Element> joined(std::initializer_list<std::vector<Element>> groups) {
+template <class Element> std::vector<Element> joined(std::initializer_list<std::vector<Element>> groups) {
   std::vector<Element> all;
   for (const std::vector<Element>& group : groups) all.insert(all.end(), group.begin(), group.end());
   return all;
@@ -31,15 +30,13 @@ inline Mask lengths_3_and_2() { return Mask::padding(ids({2}, {3, 2})); }
 inline Padding padding_of_x() { return {.places = {{"input 0", {3, 2}}}, .output = {3, 2}}; }
 
 /// The padding of a translator's embeddings. A table that is shared with the generator has none: its row 0 is a class.
-template <class Config>
-Padding padding_of_tables(const Config& config, std::vector<i32> output) {
+template <class Config> Padding padding_of_tables(const Config& config, std::vector<i32> output) {
   if (config.share_embeddings) return {};
   return {.places = {{"src_embed.weight"}, {"tgt_embed.weight"}}, .output = std::move(output)};
 }
 
 /// The logits of a translator.
-template <class Model, class Config>
-Sample translator(std::string name, std::string variant, const Config& config) {
+template <class Model, class Config> Sample translator(std::string name, std::string variant, const Config& config) {
   const Tensor source = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}), target = ids({2, 3}, {1, 4, 5, 1, 3, 0});
   return module_sample(
       std::move(name), std::move(variant), {}, [=](Rng& rng) { return Model(config, rng); },

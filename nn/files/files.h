@@ -82,22 +82,19 @@ void check_size(const Config& config, const std::string& path) {
 /// The configuration in `metadata`, which was read from `path`. Errors of "load PATH": there is none; those of
 /// `Config::of_json`.
 const std::string& config_text(const Metadata& metadata, const std::string& path);
-template <class Config>
-Config config_of(const Metadata& metadata, const std::string& path) {
+template <class Config> Config config_of(const Metadata& metadata, const std::string& path) {
   return within("load " + path, [&] { return Config::of_json(config_text(metadata, path)); });
 }
 
 /// Writes a model with its configuration.
-template <Model M>
-void save(M& model, const std::string& path, Metadata metadata = {}) {
+template <Model M> void save(M& model, const std::string& path, Metadata metadata = {}) {
   metadata[std::string(config_key)] = to_json(model.config);
   save(static_cast<Module&>(model), path, metadata);
 }
 
 /// Builds a model as `config` says, and loads its parameters from `path`. Errors: those of `config.validate()`,
 /// `check_size` and `load`.
-template <Model M>
-M load(const std::string& path, const decltype(M::config)& config) {
+template <Model M> M load(const std::string& path, const decltype(M::config)& config) {
   config.validate();
   check_size(config, path);
   Rng zeros = Rng::of_zeros();
@@ -106,8 +103,7 @@ M load(const std::string& path, const decltype(M::config)& config) {
   return model;
 }
 /// The same with the configuration in the file.
-template <Model M>
-M load(const std::string& path) {
+template <Model M> M load(const std::string& path) {
   return load<M>(path, config_of<decltype(M::config)>(read_safetensors_metadata(path), path));
 }
 

@@ -22,16 +22,14 @@ double length_divisor(i64 length, const BeamOptions& options) {
 // Logits of a row that are looked at together. Most such parts hold none of the largest logits.
 constexpr i64 looked_at_together = 64;
 
-template <class T>
-struct Likely {
+template <class T> struct Likely {
   T logit;
   i32 token;
 };
 
 // Writes the largest of x[0..n) to `largest`, in order, the smaller index first if two are equal. At most `most` are
 // written, and none that are -infinity or NaN. Returns how many.
-template <class T>
-i64 largest_of(const T* x, i64 n, i64 most, Likely<T>* largest) {
+template <class T> i64 largest_of(const T* x, i64 n, i64 most, Likely<T>* largest) {
   i64 count = 0;
   T bound = -std::numeric_limits<T>::infinity();  // a number that is not larger does not belong to them
   for (i64 begin = 0; begin < n; begin += looked_at_together) {

@@ -39,8 +39,7 @@ struct Linear : Replaceable {
   /// From given parameters. The bias may be undefined.
   Linear(Variable weight, Variable bias) : weight(std::move(weight)), bias(std::move(bias)) {}
   /// A map of your own:  layer.linear1 = LowRank(std::move(layer.linear1), 4, rng);
-  template <std::derived_from<LinearMap> M>
-  Linear(M own) : map(std::move(own)) {}
+  template <std::derived_from<LinearMap> M> Linear(M own) : map(std::move(own)) {}
 
   /// True for x W^T + b itself. A fused operation may then use weight and bias directly.
   bool is_plain() const { return !map; }

@@ -30,15 +30,13 @@ constexpr std::array<std::string_view, 3> names(LayerNormForm) {
 }
 
 /// An enumeration is written by name, everything else as it is.
-template <class T>
-auto written(const T& value) {
+template <class T> auto written(const T& value) {
   if constexpr (std::is_enum_v<T>)
     return names(value)[static_cast<size_t>(value)];
   else
     return value;
 }
-template <class T>
-auto written(const std::optional<T>& value) {
+template <class T> auto written(const std::optional<T>& value) {
   return value ? std::optional(written(*value)) : std::nullopt;
 }
 
@@ -52,18 +50,15 @@ class Reader {
       : operation_(operation), json_(json), needed_(needed) {}
 
   /// Sets `value` if the object has the field. Error: the object must have it, but does not.
-  template <class T>
-  void operator()(const std::string& name, T& value) {
+  template <class T> void operator()(const std::string& name, T& value) {
     if (const Json* found = find(name)) read(*found, name, value);
   }
   /// The same for a whole number from `least` to `most`. Without these bounds it must be from -1 to 2^31 - 1.
-  template <std::integral T>
-  void operator()(const std::string& name, T& value, i64 least, i64 most) {
+  template <std::integral T> void operator()(const std::string& name, T& value, i64 least, i64 most) {
     if (const Json* found = find(name)) value = static_cast<T>(whole_number(*found, least, most, operation_, name));
   }
   /// The same for a list of whole numbers.
-  template <std::integral T>
-  void operator()(const std::string& name, std::vector<T>& value, i64 least, i64 most) {
+  template <std::integral T> void operator()(const std::string& name, std::vector<T>& value, i64 least, i64 most) {
     const Json* found = find(name);
     if (!found) return;
     check_list(*found, name);
@@ -72,8 +67,7 @@ class Reader {
       value.push_back(static_cast<T>(whole_number(element, least, most, operation_, name)));
   }
   /// Calls each(reader) for every object of a list. Errors give its number, counted from 1.
-  template <class Each>
-  void for_each(const std::string& name, const Each& each) {
+  template <class Each> void for_each(const std::string& name, const Each& each) {
     const Json* found = find(name);
     if (!found) return;
     check_list(*found, name);
@@ -102,8 +96,7 @@ class Reader {
   void check_list(const Json& json, std::string_view name) const {
     check(json.is_array(), operation_, name, " must be a list, not ", Shown{json});
   }
-  template <class T>
-  void read(const Json& json, std::string_view name, std::vector<T>& value) const {
+  template <class T> void read(const Json& json, std::string_view name, std::vector<T>& value) const {
     check_list(json, name);
     value.clear();
     for (const Json& element : json) read(element, name, value.emplace_back());
@@ -112,8 +105,7 @@ class Reader {
     check(json.is_boolean(), operation_, name, " must be true or false, not ", Shown{json});
     value = json.get<bool>();
   }
-  template <std::integral T>
-  void read(const Json& json, std::string_view name, T& value) const {
+  template <std::integral T> void read(const Json& json, std::string_view name, T& value) const {
     value = static_cast<T>(whole_number(json, -1, std::numeric_limits<i32>::max(), operation_, name));
   }
   void read(const Json& json, std::string_view name, double& value) const {
@@ -124,8 +116,7 @@ class Reader {
     check(json.is_string(), operation_, name, " must be text, not ", Shown{json});
     value = json.get<std::string>();
   }
-  template <class T>
-  void read(const Json& json, std::string_view name, std::optional<T>& value) const {
+  template <class T> void read(const Json& json, std::string_view name, std::optional<T>& value) const {
     value.reset();
     if (!json.is_null()) read(json, name, value.emplace());
   }
@@ -145,16 +136,14 @@ class Reader {
 };
 
 /// Every field as JSON text.
-template <class Config>
-std::string text_of(Config config) {
+template <class Config> std::string text_of(Config config) {
   ObjectText json;
   for_each_field(config, [&](const Field& field, const auto& value) { json.add(field.name, written(value)); });
   return json.text();
 }
 
 /// The valid configuration that `text` describes; absent fields keep their defaults.
-template <class Config>
-Config config_of(const std::string& text, std::string_view operation) {
+template <class Config> Config config_of(const std::string& text, std::string_view operation) {
   const Json json = parse_json_object(text, operation);
   Config config;
   Reader reader(operation, json);
@@ -165,8 +154,7 @@ Config config_of(const std::string& text, std::string_view operation) {
 }
 
 /// Whether `text` has fields, and all of them are a Config's. Error: it is not a JSON object.
-template <class Config>
-bool describes(const std::string& text) {
+template <class Config> bool describes(const std::string& text) {
   const Json json = parse_json_object(text, "config");
   std::vector<std::string> known;
   Config config;

@@ -47,8 +47,7 @@ inline void check_probability(std::string_view operation, std::string_view name,
 }
 
 /// Errors of `operation`: a field breaks its rule. Fields that fit only together are the configuration's own check.
-template <class Config>
-void check_fields(std::string_view operation, Config config) {
+template <class Config> void check_fields(std::string_view operation, Config config) {
   const auto check_number = [&](const Field& field, const auto& value) {
     if (field.rule == Rule::positive) check_positive(operation, field.name, static_cast<i64>(value));
     if (field.rule == Rule::probability) check_probability(operation, field.name, static_cast<double>(value));
@@ -61,8 +60,7 @@ void check_fields(std::string_view operation, Config config) {
 }
 
 /// Errors of `operation`: a pad_id or shared embeddings that no translator can have.
-template <class Config>
-void check_vocabularies(std::string_view operation, const Config& config) {
+template <class Config> void check_vocabularies(std::string_view operation, const Config& config) {
   const i64 source = config.src_vocab_size, target = config.tgt_vocab_size;
   check(config.pad_id >= -1, operation, "pad_id must be a token's id, or -1 for none, not ", config.pad_id);
   check(config.pad_id < source && config.pad_id < target, operation, "pad_id (", config.pad_id,
@@ -72,8 +70,7 @@ void check_vocabularies(std::string_view operation, const Config& config) {
 }
 
 /// `config`, for initialising a member with it. Errors: those of `config.validate()`.
-template <class Config>
-const Config& valid(const Config& config) {
+template <class Config> const Config& valid(const Config& config) {
   config.validate();
   return config;
 }
@@ -84,8 +81,7 @@ inline i64 whole(double count) { return static_cast<i64>(std::min(count, 0x1p53)
 /// The number of parameters of Model(config), or 2^53 if there are more. What is counted are models whose tensors have
 /// shapes, but no memory: of one layer, and of two, since `layers` are the fields that say how often a layer is
 /// repeated. Errors: those of the constructor, and a tensor of 2^63 numbers or more.
-template <class Model, class Config>
-i64 counted(Config config, std::initializer_list<i64 Config::*> layers = {}) {
+template <class Model, class Config> i64 counted(Config config, std::initializer_list<i64 Config::*> layers = {}) {
   const Config whole_config = config;
   for (const auto number : layers) config.*number = 1;
   const auto count = [&] {

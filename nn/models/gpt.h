@@ -57,8 +57,7 @@ struct GptConfig {
 };
 
 /// Calls field(about, value) for every field (nn/models/fields.h).
-template <class F>
-void for_each_field(GptConfig& config, F&& field) {
+template <class F> void for_each_field(GptConfig& config, F&& field) {
   field({"vocab_size", Rule::positive}, config.vocab_size);
   for_each_field(config.layer, field);
   field({"num_layers", Rule::positive, 96, "Layers"}, config.num_layers);

@@ -63,8 +63,7 @@ struct LayerOptions {
 };
 
 /// Calls field(about, value) for every field (nn/models/fields.h).
-template <class F>
-void for_each_field(LayerOptions& options, F&& field) {
+template <class F> void for_each_field(LayerOptions& options, F&& field) {
   field({"d_model", Rule::positive, 12288, "Width of the model"}, options.d_model);
   field({"num_heads", Rule::positive, 96, "Attention heads; must divide the width"}, options.num_heads);
   field({"d_ff", Rule::positive, 49152, "Width inside the feed-forward networks"}, options.d_ff);

@@ -52,8 +52,7 @@ struct TransformerConfig {
 };
 
 /// Calls field(about, value) for every field (nn/models/fields.h).
-template <class F>
-void for_each_field(TransformerConfig& config, F&& field) {
+template <class F> void for_each_field(TransformerConfig& config, F&& field) {
   field({"src_vocab_size", Rule::positive}, config.src_vocab_size);
   field({"tgt_vocab_size", Rule::positive}, config.tgt_vocab_size);
   for_each_field(config.layer, field);

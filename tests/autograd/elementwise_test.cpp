@@ -12,39 +12,21 @@ namespace {
 
 struct Cube {  // y = x^3, saves x
   static constexpr std::string_view name = "cube";
-  template <class T>
-  T value(T x) const {
-    return x * x * x;
-  }
-  template <class T>
-  T derivative(T x) const {
-    return 3 * x * x;
-  }
+  template <class T> T value(T x) const { return x * x * x; }
+  template <class T> T derivative(T x) const { return 3 * x * x; }
 };
 
 struct Reciprocal {  // y = 1 / x, saves y
   static constexpr std::string_view name = "reciprocal";
-  template <class T>
-  T value(T x) const {
-    return 1 / x;
-  }
-  template <class T>
-  T derivative_at_output(T y) const {
-    return -y * y;
-  }
+  template <class T> T value(T x) const { return 1 / x; }
+  template <class T> T derivative_at_output(T y) const { return -y * y; }
 };
 
 struct Stretch {  // y = a x: a formula with a number of its own
   static constexpr std::string_view name = "stretch";
   double a;
-  template <class T>
-  T value(T x) const {
-    return static_cast<T>(a) * x;
-  }
-  template <class T>
-  T derivative(T) const {
-    return static_cast<T>(a);
-  }
+  template <class T> T value(T x) const { return static_cast<T>(a) * x; }
+  template <class T> T derivative(T) const { return static_cast<T>(a); }
 };
 
 }  // namespace

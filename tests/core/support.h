@@ -17,8 +17,7 @@
 namespace orrery::small {
 
 /// What an action throws, "" if nothing.
-template <class Action>
-std::string error_of(const Action& action) {
+template <class Action> std::string error_of(const Action& action) {
   try {
     action();
   } catch (const Error& error) { return error.what(); }
@@ -79,8 +78,7 @@ inline bool counts_memory() {
 }
 
 /// What `<<` writes.
-template <class T>
-std::string text_of(const T& value) {
+template <class T> std::string text_of(const T& value) {
   std::ostringstream text;
   text << value;
   return text.str();
@@ -100,8 +98,7 @@ class Threads {
 };
 
 /// True when `compute` returns a tensor of the same bits with 1, 2, 3, 4 and 8 threads.
-template <class Compute>
-bool same_for_any_threads(const Compute& compute) {
+template <class Compute> bool same_for_any_threads(const Compute& compute) {
   Tensor first;
   for (const int count : {1, 2, 3, 4, 8}) {
     const Threads scope(count);

@@ -36,8 +36,7 @@
 namespace {
 
 // The C library's own function of this name.
-template <class Function>
-Function* original(const char* name) {
+template <class Function> Function* original(const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
@@ -109,8 +108,7 @@ void record(std::string_view call, bool ok, const std::string& about) {
 }
 
 // The parts of a line's end.
-template <class... Parts>
-std::string describe(const Parts&... parts) {
+template <class... Parts> std::string describe(const Parts&... parts) {
   std::ostringstream text;
   std::string_view between;
   ((text << between << parts, between = "\t"), ...);
@@ -128,8 +126,7 @@ std::string hexadecimal(const void* bytes, size_t count) {
 }
 
 // A call that returns -1 and sets errno when it fails.
-template <class Run>
-auto attempt(std::string_view call, const std::string& about, const Run& run) -> decltype(run()) {
+template <class Run> auto attempt(std::string_view call, const std::string& about, const Run& run) -> decltype(run()) {
   using Result = decltype(run());
   const Result result = fault_of(call) == Fault::none ? run() : static_cast<Result>(-1);
   record(call, result >= 0, about);

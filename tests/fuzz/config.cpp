@@ -40,8 +40,7 @@ void there_and_back(const std::string& text, const Read& read, const ReadAgain& 
       },
       "a configuration that is written and read again is the same");
 }
-template <class Read>
-void there_and_back(const std::string& text, const Read& read) {
+template <class Read> void there_and_back(const std::string& text, const Read& read) {
   there_and_back(text, read, read);
 }
 

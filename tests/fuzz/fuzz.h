@@ -13,8 +13,7 @@
 namespace orrery::fuzz {
 
 /// Calls `work`. An Error is the right answer to wrong input. Any other exception ends the program, as does a fault.
-template <class Work>
-bool accepted(const Work& work) {
+template <class Work> bool accepted(const Work& work) {
   try {
     work();
     return true;
@@ -29,8 +28,7 @@ inline void expect(bool right, std::string_view rule) {
 }
 
 /// Ends the program, with the rule that was broken, unless `holds()` is true; an Error breaks the rule, too.
-template <class Holds>
-void expect_accepted(const Holds& holds, std::string_view rule) {
+template <class Holds> void expect_accepted(const Holds& holds, std::string_view rule) {
   bool right = false;
   expect(accepted([&] { right = holds(); }) && right, rule);
 }

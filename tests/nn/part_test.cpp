@@ -93,8 +93,7 @@ GptConfig gpt_of_parts() {
   return {.vocab_size = 11, .layer = {.d_model = 12, .num_heads = 3, .d_ff = 20, .dropout = 0.2}, .max_len = 9};
 }
 
-template <class Map, class Each>
-void replace_all(Gpt& model, const Each& each) {
+template <class Map, class Each> void replace_all(Gpt& model, const Each& each) {
   for (EncoderLayer& layer : model.layers) {
     auto& attention = layer.self_attn.as<MultiHeadAttention>();
     for (Linear* linear :

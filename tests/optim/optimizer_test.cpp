@@ -66,8 +66,7 @@ TEST_CASE("a parameter without a gradient neither moves nor decays nor ages") {
 namespace {
 
 // One of each optimiser, with weight decay.
-template <class F>
-void for_each_optimiser(const F& f) {
+template <class F> void for_each_optimiser(const F& f) {
   const auto run = [&](const char* name, const auto& make) {
     CAPTURE(name);
     const Variable first = leaf({1, 2}, "first"),
@@ -306,8 +305,7 @@ void draw_gradients(const Parameters& parameters, Rng& rng) {
 
 // Three steps, clipped on the way (`fused`) or before: parameters and state agree to `rounding` times what one
 // operation rounds off, norms in every bit.
-template <class Make>
-void check_clipped_step(const Make& make, double max_norm, Dtype dtype, double rounding = 1) {
+template <class Make> void check_clipped_step(const Make& make, double max_norm, Dtype dtype, double rounding = 1) {
   const Parameters a = some_parameters(dtype), b = some_parameters(dtype);
   auto fused = make(a), apart = make(b);
   Rng rng_a(6), rng_b(6);

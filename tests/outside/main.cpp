@@ -27,8 +27,7 @@ struct Measured {
   std::string bits{};
 };
 
-template <class Operation>
-Measured measured(const Operation& operation) {
+template <class Operation> Measured measured(const Operation& operation) {
   Rng rng(1);
   Variable x = parameter(randn({1 << 20}, rng));
   Fingerprint fingerprint;

@@ -178,16 +178,14 @@ namespace {
 const Tensor three_sources = Tensor::of<i32>({3, 4}, {3, 4, 5, 6, 7, 5, 0, 0, 2, 0, 0, 0});
 
 // The logits of two steps of generation.
-template <class Model>
-std::vector<Tensor> logits_of_steps(const Model& model) {
+template <class Model> std::vector<Tensor> logits_of_steps(const Model& model) {
   const auto decoder = stepwise_decoder(model, three_sources, 5);
   std::vector<Tensor> logits;
   for (const i32 token : {1, 3}) logits.push_back(decoder->next_logits(full({3, 1}, token, Dtype::i32)));
   return logits;
 }
 
-template <class Model>
-void check_generation(Model model) {
+template <class Model> void check_generation(Model model) {
   const std::vector<Tensor> expected = logits_of_steps(model);
   poison(model.src_embed, 0, NAN);
   const std::vector<Tensor> got = logits_of_steps(model);

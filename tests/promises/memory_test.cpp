@@ -31,8 +31,7 @@ Requests requests() {
   return {counters.system_requests, counters.allocations, usage.ru_minflt, usage.ru_majflt};
 }
 
-template <class Step>
-Requests requests_of(const Step& step) {
+template <class Step> Requests requests_of(const Step& step) {
   const Requests start = requests();
   step();
   const Requests end = requests();
@@ -40,8 +39,7 @@ Requests requests_of(const Step& step) {
           end.small_faults - start.small_faults, end.large_faults - start.large_faults};
 }
 
-template <class Step>
-void check_third_step(const std::string& what, const Step& step) {
+template <class Step> void check_third_step(const std::string& what, const Step& step) {
   CAPTURE(what);
   requests_of(step);
   const Requests second = requests_of(step);

@@ -22,8 +22,7 @@ using namespace orrery::kernels;
 namespace {
 
 // Every kernel of a public or private header that the training below runs as well.
-template <class T>
-double own_copies(const Tensor& x) {
+template <class T> double own_copies(const Tensor& x) {
   const i64 n = x.count();
   std::vector<T> y(x.data<T>(), x.data<T>() + n), z(y.size());
   add_to(n, x.data<T>(), y.data());
@@ -48,8 +47,7 @@ double own_copies_of_operations(const Variable& x) {
   return sum_of_squares(x.gradient());
 }
 
-template <class Model, class Loss>
-void train(Model& model, Fingerprint& fingerprint, const Loss& loss_of) {
+template <class Model, class Loss> void train(Model& model, Fingerprint& fingerprint, const Loss& loss_of) {
   optim::AdamW adam(model.parameters(), {.weight_decay = 0.1});
   for (i64 step = 0; step < 5; ++step) {
     nn::Pass pass = nn::Pass::training(7, step);

@@ -8,8 +8,7 @@ namespace orrery::promises {
 inline double draw_probability(Rng& rng) { return rng.integer(0, 2) == 0 ? 0.0 : 0.5 * rng.uniform(); }
 
 /// f(x, weight, bias, p, draw) of a linear map with what follows it.
-template <class F>
-RandomOperation linear_map(std::string name, F f) {
+template <class F> RandomOperation linear_map(std::string name, F f) {
   return {std::move(name), [=](Rng& rng) -> Call {
             const i64 m = rng.integer(1, 200), out = rng.integer(1, 160), in = rng.integer(1, 160);
             const double p = draw_probability(rng);

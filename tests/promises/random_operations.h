@@ -9,16 +9,14 @@ namespace orrery::promises {
 using namespace kernels;
 
 /// f of one input of any shape.
-template <class F>
-RandomOperation unary(std::string name, F f, bool positive = false) {
+template <class F> RandomOperation unary(std::string name, F f, bool positive = false) {
   return {std::move(name), [=](Rng& rng) -> Call {
             return {{{draw_shape(rng), positive}}, [f](const Variables& x) { return f(x[0]); }};
           }};
 }
 
 /// f of two inputs that broadcast.
-template <class F>
-RandomOperation binary(std::string name, F f, bool second_positive = false) {
+template <class F> RandomOperation binary(std::string name, F f, bool second_positive = false) {
   return {std::move(name), [=](Rng& rng) -> Call {
             const Shape shape = draw_shape(rng);
             return {{{draw_operand(rng, shape)}, {draw_operand(rng, shape), second_positive}},
@@ -27,8 +25,7 @@ RandomOperation binary(std::string name, F f, bool second_positive = false) {
 }
 
 /// f over axes.
-template <class F>
-RandomOperation reduction(std::string name, F f) {
+template <class F> RandomOperation reduction(std::string name, F f) {
   return {std::move(name), [=](Rng& rng) -> Call {
             const Shape shape = draw_shape(rng);
             const Axes axes = draw_axes(rng, shape.rank());

@@ -202,8 +202,7 @@ Training translator() {
 }
 
 // Whether it threw std::bad_alloc or an Error, of whatever cause. Any other exception ends the program.
-template <class Work>
-bool throws(const Work& work) {
+template <class Work> bool throws(const Work& work) {
   try {
     work();
   } catch (const std::bad_alloc&) { return true; } catch (const Error&) {

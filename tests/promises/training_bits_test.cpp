@@ -21,8 +21,7 @@ struct Hashes {
 };
 
 // Trains `model` for `steps` steps; loss_of(step) builds its loss.
-template <class Model, class Loss>
-Hashes train(Model& model, i64 d_model, i64 steps, const Loss& loss_of) {
+template <class Model, class Loss> Hashes train(Model& model, i64 d_model, i64 steps, const Loss& loss_of) {
   optim::Adam adam(model.parameters(), {.beta2 = 0.98, .eps = 1e-9});
   Fingerprint parameters, optimiser, losses;
   for (i64 step = 1; step <= steps; ++step) {

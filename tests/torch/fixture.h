@@ -98,8 +98,7 @@ struct Result {
 };
 
 /// Runs y = f(inputs) with the case's parameters in `module`, everything in `dtype`, and backward from its cotangent.
-template <class F>
-Result run(const Case& c, nn::Module& module, Dtype dtype, const F& f) {
+template <class F> Result run(const Case& c, nn::Module& module, Dtype dtype, const F& f) {
   nn::to(module, dtype);
   set_parameters(module, c.role("parameter"));
   Inputs inputs;
@@ -136,8 +135,7 @@ inline void check_f32(const Case& c, const Result& single, const Result& exact) 
 }
 
 /// Output and every gradient of y = f(inputs) are PyTorch's in f64, and in f32 close to that.
-template <class F>
-void check_equal(const Case& c, nn::Module& module, const F& f) {
+template <class F> void check_equal(const Case& c, nn::Module& module, const F& f) {
   const Result exact = run(c, module, f64, f);
   CHECK(difference(exact.output, c.at("output"), c.at("cotangent")) == "");
   const TensorMap expected = c.role("gradient");
@@ -155,8 +153,7 @@ struct NoParameters : nn::Module {
   void visit(nn::Visitor&) override {}
 };
 /// The same for such a function.
-template <class F>
-void check_equal(const Case& c, const F& f) {
+template <class F> void check_equal(const Case& c, const F& f) {
   NoParameters none;
   check_equal(c, none, f);
 }

@@ -68,8 +68,7 @@ TEST_CASE("promise 9: Embedding is torch.nn.Embedding, with repeated tokens and 
 namespace {
 
 // `mask_of` makes the mask from the case's inputs.
-template <class MaskOf>
-void check_attention(const std::string& name, const MaskOf& mask_of, bool bias = true) {
+template <class MaskOf> void check_attention(const std::string& name, const MaskOf& mask_of, bool bias = true) {
   INFO(name);
   const Case c("attention", name);
   Rng rng(1);

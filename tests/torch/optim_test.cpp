@@ -69,8 +69,7 @@ void check_optimizer(const std::string& name, const Options& options, double rat
 }
 
 // `rate(step)` for steps 1, 2, ... is what the case holds from number `first` on.
-template <class Schedule>
-void check_schedule(const std::string& name, const Schedule& rate, i64 first = 0) {
+template <class Schedule> void check_schedule(const std::string& name, const Schedule& rate, i64 first = 0) {
   INFO(name);
   const Case c("schedules", name);
   const Tensor expected = c.at("rates").rows(first, c.at("rates").size(0));

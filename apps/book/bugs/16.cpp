@@ -12,14 +12,8 @@ using namespace orrery;
 
 struct Tanh {
   static constexpr std::string_view name = "tanh";
-  template <class T>
-  T value(T x) const {
-    return std::tanh(x);
-  }
-  template <class T>
-  T derivative(T x) const {
-    return 1 - x * x;
-  }
+  template <class T> T value(T x) const { return std::tanh(x); }
+  template <class T> T derivative(T x) const { return 1 - x * x; }
 };
 
 Variable my_tanh(const Variable& x) { return elementwise(Tanh{}, x); }

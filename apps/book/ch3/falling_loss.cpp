@@ -17,20 +17,11 @@ namespace {
 
 struct Softsign {
   static constexpr std::string_view name = "softsign";
-  template <class T>
-  T value(T x) const {
-    return x / (1 + std::fabs(x));
-  }
-  template <class T>
-  T derivative(T x) const {
-    return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
-  }
+  template <class T> T value(T x) const { return x / (1 + std::fabs(x)); }
+  template <class T> T derivative(T x) const { return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }
 };
 struct SquareForgotten : Softsign {
-  template <class T>
-  T derivative(T x) const {
-    return 1 / (1 + std::fabs(x));
-  }
+  template <class T> T derivative(T x) const { return 1 / (1 + std::fabs(x)); }
 };
 
 struct Training {
@@ -39,8 +30,7 @@ struct Training {
 };
 
 // Fits sin(2x) on 64 points by f(x W1 + b) W2.
-template <class F>
-Training train() {
+template <class F> Training train() {
   Rng rng(3);
   const Variable W1 = parameter(randn({1, 16}, rng, f64)), b = parameter(zeros({16}, f64)),
                  W2 = parameter(randn({16, 1}, rng, f64) * 0.25);

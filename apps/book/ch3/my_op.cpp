@@ -32,20 +32,11 @@ Variable softsign(const Variable& x) { return apply(Softsign{}, x); }
 // The short form, for functions that look at one element at a time.
 struct ShortSoftsign {
   static constexpr std::string_view name = "short_softsign";
-  template <class T>
-  T value(T x) const {
-    return x / (1 + std::fabs(x));
-  }
-  template <class T>
-  T derivative(T x) const {
-    return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
-  }
+  template <class T> T value(T x) const { return x / (1 + std::fabs(x)); }
+  template <class T> T derivative(T x) const { return 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x))); }
 };
 struct WrongSoftsign : ShortSoftsign {
-  template <class T>
-  T derivative(T x) const {
-    return 1 / (1 + std::fabs(x));
-  }  // wrong: the square is missing
+  template <class T> T derivative(T x) const { return 1 / (1 + std::fabs(x)); }  // wrong: the square is missing
 };
 
 }  // namespace

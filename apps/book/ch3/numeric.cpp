@@ -11,20 +11,10 @@
 namespace {
 
 // One addition and one division: IEEE 754 rounds them alike on every CPU.
-template <class T>
-T f(T x) {
-  return 1 / x;
-}
-template <class T>
-T one_sided(T x, T h) {
-  return (f(x + h) - f(x)) / h;
-}
-template <class T>
-T central(T x, T h) {
-  return (f(x + h) - f(x - h)) / (2 * h);
-}
-template <class T>
-T four_points(T x, T h) {
+template <class T> T f(T x) { return 1 / x; }
+template <class T> T one_sided(T x, T h) { return (f(x + h) - f(x)) / h; }
+template <class T> T central(T x, T h) { return (f(x + h) - f(x - h)) / (2 * h); }
+template <class T> T four_points(T x, T h) {
   return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h);
 }
 

@@ -15,25 +15,15 @@ namespace {
 // Meant as softsign, x / (1 + |x|). The 1 has become a 2, in the value and in the derivative.
 struct OtherFunction {
   static constexpr std::string_view name = "other_function";
-  template <class T>
-  T value(T x) const {
-    return x / (2 + std::fabs(x));
-  }
-  template <class T>
-  T derivative(T x) const {
-    return 2 / ((2 + std::fabs(x)) * (2 + std::fabs(x)));
-  }
+  template <class T> T value(T x) const { return x / (2 + std::fabs(x)); }
+  template <class T> T derivative(T x) const { return 2 / ((2 + std::fabs(x)) * (2 + std::fabs(x))); }
 };
 
 // Softsign, with no gradient where |x| > 1000: no number that a proof draws is so large.
 struct WrongFarAway {
   static constexpr std::string_view name = "wrong_far_away";
-  template <class T>
-  T value(T x) const {
-    return x / (1 + std::fabs(x));
-  }
-  template <class T>
-  T derivative(T x) const {
+  template <class T> T value(T x) const { return x / (1 + std::fabs(x)); }
+  template <class T> T derivative(T x) const {
     return std::fabs(x) > 1000 ? T{0} : 1 / ((1 + std::fabs(x)) * (1 + std::fabs(x)));
   }
 };

@@ -22,14 +22,10 @@ struct SendsNothing : Centre {
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * 0.0); }
 };
 
-template <class Operation>
-Variable centre(const Variable& x) {
-  return apply(Operation{}, x);
-}
+template <class Operation> Variable centre(const Variable& x) { return apply(Operation{}, x); }
 
 // dL/dx of L = <u, y>.
-template <class Operation>
-Tensor gradient(const Tensor& u) {
+template <class Operation> Tensor gradient(const Tensor& u) {
   const Variable x = parameter(Tensor::of<double>({3}, {1, 2, 6}));
   backward(centre<Operation>(x), u);
   return x.gradient();

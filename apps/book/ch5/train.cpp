@@ -42,8 +42,7 @@ void draw_spirals(Tensor& points, Tensor& labels) {
 }
 
 // Trains any layer from [B, 2] to [B, 2] and returns how many points it gets right.
-template <class Layer>
-i64 train(Layer& layer, const Variable& x, const Tensor& labels, i64 steps) {
+template <class Layer> i64 train(Layer& layer, const Variable& x, const Tensor& labels, i64 steps) {
   optim::Adam adam(layer.parameters());
   for (i64 step = 1; step <= steps; ++step) {
     const auto forward = [&] { return cross_entropy(layer(x), labels); };

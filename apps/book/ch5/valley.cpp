@@ -22,8 +22,7 @@ Variable loss_at(const Variable& position) {
 }
 
 // Runs from (1, 1) and returns the loss where it ends.
-template <class MakeOptimizer>
-double descend(const char* name, double rate, const MakeOptimizer& make) {
+template <class MakeOptimizer> double descend(const char* name, double rate, const MakeOptimizer& make) {
   const Variable position = parameter(Tensor::of<double>({2}, {1, 1}), "position");
   const auto optimizer = make(optim::ParameterGroups{position});
   for (i64 step = 1; step <= steps; ++step) {

@@ -16,8 +16,7 @@ namespace {
 
 enum class Kind { none, post_norm, pre_norm };
 
-template <class Sublayer>
-Variable around(Kind kind, const Variable& x, const nn::LayerNorm& norm, const Sublayer& f) {
+template <class Sublayer> Variable around(Kind kind, const Variable& x, const nn::LayerNorm& norm, const Sublayer& f) {
   if (kind == Kind::none) return norm(f(x));
   if (kind == Kind::post_norm) return norm(x + f(x));
   return x + f(norm(x));

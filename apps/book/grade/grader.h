@@ -18,8 +18,7 @@
 namespace orrery::book {
 
 /// What an answer should be: every number may differ by at most `tolerance` * max(1, |number|).
-template <class T>
-struct Expected {
+template <class T> struct Expected {
   Expected(T right, double within = 1e-9) : value(std::move(right)), tolerance(within) {}
   T value;
   double tolerance;

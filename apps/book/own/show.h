@@ -28,16 +28,14 @@ struct Point {
 };
 
 /// The fraction of the points that f puts on the right side.
-template <class F>
-double right(const F& f, const std::vector<Point>& points) {
+template <class F> double right(const F& f, const std::vector<Point>& points) {
   const auto is_right = [&](const Point& p) { return f(p.x, p.y) * p.side > 0; };
   return static_cast<double>(std::count_if(points.begin(), points.end(), is_right)) /
          static_cast<double>(points.size());
 }
 
 /// The square from -1.2 to 1.2: # where f is positive, points as A (1) and B (-1).
-template <class F>
-void show_plane(const F& f, const std::vector<Point>& points) {
+template <class F> void show_plane(const F& f, const std::vector<Point>& points) {
   constexpr int rows = 13, columns = 37;
   std::vector<std::string> plane(rows, std::string(columns, '.'));
   const auto place = [](double x, int n) { return static_cast<size_t>(std::lround((x / 1.2 + 1) / 2 * (n - 1))); };

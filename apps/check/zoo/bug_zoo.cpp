@@ -55,12 +55,8 @@ struct DropoutNotRescaled {
 
 struct Gelu {
   static constexpr std::string_view name = "gelu";
-  template <class T>
-  T value(T x) const {
-    return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<T>));
-  }
-  template <class T>
-  T derivative(T x) const {
+  template <class T> T value(T x) const { return x / 2 * (1 + std::erf(x / std::numbers::sqrt2_v<T>)); }
+  template <class T> T derivative(T x) const {
     const T slope = std::sqrt(2 / std::numbers::pi_v<T>), cubic = static_cast<T>(0.044715);
     const T t = std::tanh(slope * (x + cubic * x * x * x));
     return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);

@@ -22,14 +22,8 @@ namespace orrery::bugs {
 // Wrong only at a point without a derivative: no difference quotient shows that.
 struct Relu {
   static constexpr std::string_view name = "relu";
-  template <class T>
-  T value(T x) const {
-    return x < 0 ? T{0} : x;
-  }
-  template <class T>
-  T derivative(T x) const {
-    return x >= 0 ? T{1} : T{0};
-  }
+  template <class T> T value(T x) const { return x < 0 ? T{0} : x; }
+  template <class T> T derivative(T x) const { return x >= 0 ? T{1} : T{0}; }
 };
 
 namespace bug_2 {
@@ -61,16 +55,14 @@ namespace {
 using Leaves = std::vector<Variable>;
 
 // Adds a check of the wrong version and of the right one.
-template <class Check, class Version>
-Bug with_check(Bug bug, Check check, Version wrong, Version right) {
+template <class Check, class Version> Bug with_check(Bug bug, Check check, Version wrong, Version right) {
   bug.check = [=] { return check(wrong); };
   bug.check_right = [=] { return check(right); };
   return bug;
 }
 
 // The same for a check that is a leak check: check(version) is what to move, and where to.
-template <class Check, class Version>
-Bug with_leak_check(Bug bug, Check check, Version wrong, Version right) {
+template <class Check, class Version> Bug with_leak_check(Bug bug, Check check, Version wrong, Version right) {
   const auto message = [=](Version version) {
     const LeakReport report = leakcheck(check(version));
     return report.ok() ? "" : "leakcheck: " + report.message();

@@ -46,8 +46,7 @@ struct AdamThatCountsSteps : bugs::bug_27::MyAdam {
 
 using Numbers = std::vector<double>;
 using Computed = std::function<Numbers()>;
-template <class Adam>
-Computed first_step(const Numbers& gradients) {
+template <class Adam> Computed first_step(const Numbers& gradients) {
   return [=] {
     Numbers p(gradients.size());
     Adam().step(p, gradients, 1);

@@ -24,8 +24,7 @@ Tensor random_tokens(const BenchConfig& config, i64 length, Rng& rng) {
 }
 
 // Error, before the model is made: its parameters do not fit into memory.
-template <class Model, class Config>
-Model fitting(const Config& config, Rng& rng) {
+template <class Model, class Config> Model fitting(const Config& config, Rng& rng) {
   check_parameters_fit("bench", config.parameter_count());
   return Model(config, rng);
 }

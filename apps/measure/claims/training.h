@@ -84,8 +84,7 @@ inline constexpr u64 training_numbers = u64{1} << 40, exam_numbers = u64{2} << 4
 /// The seeds of every experiment.
 inline constexpr u64 seeds[] = {1, 2, 3};
 /// What `measure` returns for each seed.
-template <class Measure>
-auto for_each_seed(const Measure& measure) {
+template <class Measure> auto for_each_seed(const Measure& measure) {
   std::vector<decltype(measure(u64{}))> results;
   for (const u64 seed : seeds) results.push_back(measure(seed));
   return results;

@@ -12,8 +12,7 @@ namespace orrery {
 namespace {
 
 // Appends "[a,b,c]", where item(i) appends element i.
-template <class Item>
-void append_list(std::string& text, i64 count, const Item& item) {
+template <class Item> void append_list(std::string& text, i64 count, const Item& item) {
   text += '[';
   for (i64 i = 0; i < count; ++i) {
     if (i > 0) text += ',';

@@ -9,8 +9,7 @@
 namespace orrery {
 
 /// Calls read(reader of the parsed text). Errors: text that is not JSON, or that lacks a field `read` asks for.
-template <class Read>
-auto read_figure(const std::string& text, const Read& read) {
+template <class Read> auto read_figure(const std::string& text, const Read& read) {
   const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_figure_values});
   nn::config_json::Reader reader("figure", data, nn::config_json::Fields::all);
   return read(reader);

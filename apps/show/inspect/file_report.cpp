@@ -62,8 +62,7 @@ constexpr std::array known_models{
 };
 
 // What `count` returns; nothing for sizes that no model can have.
-template <class Count>
-std::optional<i64> if_possible(const Count& count) {
+template <class Count> std::optional<i64> if_possible(const Count& count) {
   try {
     return count();
   } catch (const Error&) { return std::nullopt; }

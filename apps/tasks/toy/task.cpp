@@ -14,8 +14,7 @@ namespace orrery {
 namespace {
 
 // "8 to 16", or "8" if both are the same.
-template <class T>
-std::string range_of(const T& low, const T& high) {
+template <class T> std::string range_of(const T& low, const T& high) {
   std::ostringstream text;
   text << low;
   if (low != high) text << " to " << high;

@@ -25,8 +25,7 @@ AttentionMaps maps_of(const nn::Transformer& model, const Tensor& source, const 
   return attention_maps(model, source, target);
 }
 // The other models have cross-attention only, in the order of their layers.
-template <class Model>
-AttentionMaps maps_of(const Model& model, const Tensor& source, const Tensor& target) {
+template <class Model> AttentionMaps maps_of(const Model& model, const Tensor& source, const Tensor& target) {
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   nn::AttentionRecorder seen;
@@ -41,32 +40,20 @@ i64 weights_of(const nn::TransformerConfig& config, i64 S, i64 T) { return orrer
 i64 weights_of(const RecurrentTranslatorConfig&, i64 S, i64 T) { return T * S; }
 i64 weights_of(const ConvolutionalTranslatorConfig& config, i64 S, i64 T) { return config.num_decoder_layers * T * S; }
 
-template <class Model>
-std::unique_ptr<TranslationModel> loaded(const std::string& path, const Metadata& metadata) {
+template <class Model> std::unique_ptr<TranslationModel> loaded(const std::string& path, const Metadata& metadata) {
   const auto config = nn::config_of<decltype(Model::config)>(metadata, path);
   return std::make_unique<TranslatorOf<Model>>(nn::load<Model>(path, config));
 }
 
 }  // namespace
 
-template <class Model>
-ModelKind TranslatorOf<Model>::kind() const {
-  return kind_of(model.config);
-}
-template <class Model>
-i64 TranslatorOf<Model>::d_model() const {
-  return width_of(model.config);
-}
-template <class Model>
-i64 TranslatorOf<Model>::most_tokens() const {
-  return model.config.max_len;
-}
-template <class Model>
-AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
+template <class Model> ModelKind TranslatorOf<Model>::kind() const { return kind_of(model.config); }
+template <class Model> i64 TranslatorOf<Model>::d_model() const { return width_of(model.config); }
+template <class Model> i64 TranslatorOf<Model>::most_tokens() const { return model.config.max_len; }
+template <class Model> AttentionMaps TranslatorOf<Model>::attention(const Tensor& source, const Tensor& target) const {
   return maps_of(model, source, target);
 }
-template <class Model>
-i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {
+template <class Model> i64 TranslatorOf<Model>::attention_weights(i64 S, i64 T) const {
   return weights_of(model.config, S, T);
 }
 template class TranslatorOf<nn::Transformer>;

@@ -58,8 +58,7 @@ class TranslationModel {
 };
 
 /// One of the three models.
-template <class Model>
-class TranslatorOf final : public TranslationModel {
+template <class Model> class TranslatorOf final : public TranslationModel {
  public:
   explicit TranslatorOf(Model translator) : model(std::move(translator)) {}
 

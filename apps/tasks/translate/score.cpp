@@ -144,8 +144,7 @@ std::vector<Counts> counts_of_lines(const Sentences& translation, const std::vec
   return result;
 }
 
-template <size_t n>
-void add_to(std::array<i64, n>& sums, const std::array<i64, n>& others) {
+template <size_t n> void add_to(std::array<i64, n>& sums, const std::array<i64, n>& others) {
   for (size_t i = 0; i < n; ++i) sums[i] += others[i];
 }
 

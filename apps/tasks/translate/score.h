@@ -88,15 +88,13 @@ std::vector<ChrfCounts> chrf_counts(const Sentences& translation, const std::vec
 double chrf(const ChrfCounts& sums);
 
 /// The sum of the counts of all lines.
-template <class Counts>
-Counts sum(const std::vector<Counts>& lines) {
+template <class Counts> Counts sum(const std::vector<Counts>& lines) {
   Counts result;
   for (const Counts& line : lines) result += line;
   return result;
 }
 /// The sum over the lines with these numbers, counted from 0. A line may come more than once.
-template <class Counts>
-Counts sum(const std::vector<Counts>& lines, std::span<const i64> numbers) {
+template <class Counts> Counts sum(const std::vector<Counts>& lines, std::span<const i64> numbers) {
   Counts result;
   for (const i64 number : numbers) result += lines[static_cast<size_t>(number)];
   return result;

@@ -94,8 +94,7 @@ TranslationRecipe recipe_of_other(ModelKind kind) {
   return recipe;
 }
 
-template <class Model, class Config>
-std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
+template <class Model, class Config> std::unique_ptr<TranslationModel> built(const Config& config, Rng& weights) {
   return std::make_unique<TranslatorOf<Model>>(Model(config, weights));
 }
 

@@ -133,8 +133,7 @@ std::vector<MutatedRow> made_up() {
            ""}};
 }
 
-template <class Print, class Table>
-std::string printed(Print print, const Table& table) {
+template <class Print, class Table> std::string printed(Print print, const Table& table) {
   std::ostringstream out;
   print(out, table);
   return out.str();

@@ -228,8 +228,7 @@ std::string utf8(size_t code) {
 }
 
 // Calls each(code) for the characters that Python's Unicode knows; a newer one may know more.
-template <class Each>
-void for_each_known(const Each& each) {
+template <class Each> void for_each_known(const Each& each) {
   const std::vector<bool> unassigned = codes_in("unassigned");
   for (size_t code = 0; code < all_codes; ++code)
     if (!unassigned[code] && (code < 0xD800 || code > 0xDFFF)) each(code);

@@ -248,8 +248,8 @@ TEST_CASE("promise 29: the installed program reads the files that were installed
   same_as_ours("trace");
   same_as_ours("report " + shell_quoted(written(folder / "a.log", small::log_text())));
   const std::string page = shell_quoted(folder / "page.html");
-  for (const std::string& writes_page : {"trace --html " + page, "toy --steps 1 --attention " + page,
-                                         "toy --steps 1 --page " + page}) {
+  for (const std::string& writes_page :
+       {"trace --html " + page, "toy --steps 1 --attention " + page, "toy --steps 1 --page " + page}) {
     CHECK(installed_program(writes_page).exit_code == 0);
     CHECK(contains(contents(folder / "page.html"), "</html>"));
     fs::remove(folder / "page.html");

@@ -133,8 +133,7 @@ struct TwiceRelu {
 };
 
 // f of four numbers, which are `first` with seed 3 and drawn with every other.
-template <class F>
-Sample first_drawn(const F& f, const std::vector<double>& first, bool always = false) {
+template <class F> Sample first_drawn(const F& f, const std::vector<double>& first, bool always = false) {
   return {"sample",
           "",
           [=](Dtype dtype, u64 seed) {

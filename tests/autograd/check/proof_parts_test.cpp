@@ -154,8 +154,7 @@ Sample almost_square(const std::function<Tensor(const Tensor& x, const Tensor& g
   return sample_of("square", [rule](const Variable& x) { return apply(hidden::Square{rule}, x); }, {{3, 4}});
 }
 
-template <class Operation>
-Sample of_operation(const Operation& operation) {
+template <class Operation> Sample of_operation(const Operation& operation) {
   return sample_of("operation", [operation](const Variable& x) { return tanh(apply(operation, tanh(x))); }, {{3, 4}});
 }
 

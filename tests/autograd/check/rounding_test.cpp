@@ -92,8 +92,7 @@ struct CoarseReciprocal {
   }
 };
 
-template <class Operation>
-std::string problem_with(int bits, u64 seed) {
+template <class Operation> std::string problem_with(int bits, u64 seed) {
   const auto f = [bits](const Variable& x) { return apply(Operation{bits, {}}, x); };
   return compare_precisions(sample_of("coarse", f, {{3, 4}}), seed).problem;
 }
@@ -111,8 +110,7 @@ struct BesideInfinity {
 };
 
 // The sample that computes f(x), for this x.
-template <class F>
-Sample at(const F& f, const Tensor& x) {
+template <class F> Sample at(const F& f, const Tensor& x) {
   return {"sample", "", [=](Dtype dtype, u64) { return checkable(f, {x.to(dtype)}); }, {}};
 }
 

@@ -128,8 +128,7 @@ struct LossPass {
   bool overwritten;  // the logits' memory held their gradient
 };
 
-template <class Hold>
-LossPass loss_pass(const Hold& hold) {
+template <class Hold> LossPass loss_pass(const Hold& hold) {
   const Variable x = parameter(normal({3, 5}));
   const double *value = nullptr, *gradient = nullptr;
   Variable logits = apply(NotedLogits{&value, &gradient}, x);

@@ -113,8 +113,7 @@ TEST_CASE("an eps that is negative or not finite is refused") {
 namespace {
 
 // f(2^e x) and 2^e dx must be f(x) and dx, bit for bit: a power of two changes no digit.
-template <class F>
-void check_scales(const F& f, int e, Dtype dtype) {
+template <class F> void check_scales(const F& f, int e, Dtype dtype) {
   CAPTURE(e);
   const double factor = std::ldexp(1.0, e), of_dy = std::ldexp(1.0, e / 2);
   const Tensor x = normal({5, 37}, 3, dtype), dy = normal({5, 37}, 4, dtype);

@@ -24,8 +24,7 @@ inline bool close(const Tensor& x, const std::vector<double>& expected, double t
 }
 
 /// f's value and dL/dx of each input, all in one row, for a fixed random dL/dy.
-template <class F>
-Tensor value_and_gradients(const F& f, const std::vector<Tensor>& inputs) {
+template <class F> Tensor value_and_gradients(const F& f, const std::vector<Tensor>& inputs) {
   std::vector<Variable> x;
   for (const Tensor& input : inputs) x.push_back(parameter(input.clone()));
   const Variable y = f(x);
@@ -36,8 +35,7 @@ Tensor value_and_gradients(const F& f, const std::vector<Tensor>& inputs) {
 }
 
 /// True when value and gradients have the same bits for 1, 2, 3, 4 and 8 threads, in f32 and f64.
-template <class F>
-bool thread_proof(const F& f, const std::vector<Shape>& shapes) {
+template <class F> bool thread_proof(const F& f, const std::vector<Shape>& shapes) {
   for (const Dtype dtype : {f32, f64}) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < shapes.size(); ++i) inputs.push_back(normal(shapes[i], 40 + i, dtype));
@@ -47,8 +45,7 @@ bool thread_proof(const F& f, const std::vector<Shape>& shapes) {
 }
 
 /// dL/dx for L = sum(f(x)).
-template <class F>
-Tensor gradient_of_sum(const F& f, const Tensor& x) {
+template <class F> Tensor gradient_of_sum(const F& f, const Tensor& x) {
   const Variable leaf = parameter(x.clone());
   backward(sum(f(leaf)));
   return leaf.gradient();

@@ -28,8 +28,7 @@ double ulps(float value, double exact) {
 }
 
 // The worst error over `steps` points of [low, high].
-template <class F, class Exact>
-double worst(F f, Exact exact, double low, double high, int steps) {
+template <class F, class Exact> double worst(F f, Exact exact, double low, double high, int steps) {
   double result = 0;
   for (int i = 0; i <= steps; ++i) {
     const float x = static_cast<float>(low + (high - low) * i / steps);
@@ -39,8 +38,7 @@ double worst(F f, Exact exact, double low, double high, int steps) {
 }
 
 // The same over every power of two and its neighbours, from 2^-100 to 2^10, of both signs.
-template <class F, class Exact>
-double worst_near_powers(F f, Exact exact) {
+template <class F, class Exact> double worst_near_powers(F f, Exact exact) {
   double result = 0;
   for (int exponent = -100; exponent <= 10; ++exponent) {
     const float power = std::ldexp(1.0F, exponent);
@@ -183,8 +181,7 @@ TEST_CASE("vector code gives what one call gives") {
 namespace {
 
 // log and pow of a denormal number are those of 0 of its sign.
-template <class T>
-void check_denormals() {
+template <class T> void check_denormals() {
   using Limits = std::numeric_limits<T>;
   for (const T x : {Limits::denorm_min(), Limits::min() / 4, std::nextafter(Limits::min(), T{0})}) {
     CHECK(math::log(x) == -Limits::infinity());
@@ -212,8 +209,7 @@ TEST_CASE("log and pow take denormal numbers as 0, in both dtypes") {
 
 namespace {
 
-template <class T, size_t count = vector_bytes / sizeof(T)>
-void check_lanes() {
+template <class T, size_t count = vector_bytes / sizeof(T)> void check_lanes() {
   using V = VectorOf<T, count>;
   using Vector = typename V::type;
   alignas(vector_bytes) T memory[2 * V::lanes + 2];

@@ -23,8 +23,7 @@ using small::text_of;
 namespace {
 
 /// y[b, t] = sum over s of x[b, s] where sees(s, t); ids [B, S] to [B, S].
-template <class Sees>
-Tensor sums(const Tensor& ids, Sees sees) {
+template <class Sees> Tensor sums(const Tensor& ids, Sees sees) {
   const i64 B = ids.size(0), S = ids.size(1);
   Tensor y = zeros({B, S}, f64);
   for (i64 b = 0; b < B; ++b) {

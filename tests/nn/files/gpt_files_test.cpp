@@ -66,8 +66,7 @@ struct ScaledIdentity : Identity {
 };
 
 // The file of a model, changed.
-template <class Change>
-void rewrite(const std::string& path, const Change& change) {
+template <class Change> void rewrite(const std::string& path, const Change& change) {
   TensorFile file = read_safetensors(path);
   change(file);
   write_safetensors(path, file.tensors, file.metadata);

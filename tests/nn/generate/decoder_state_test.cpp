@@ -30,8 +30,7 @@ GptConfig gpt_of_two_layers() {
 }
 
 // The last outputs of cutting `tokens` into pieces, joined.
-template <class Next>
-Tensor in_pieces(const Tensor& tokens, const std::vector<i64>& pieces, const Next& next) {
+template <class Next> Tensor in_pieces(const Tensor& tokens, const std::vector<i64>& pieces, const Next& next) {
   std::vector<Tensor> parts;
   i64 begin = 0;
   for (const i64 n : pieces) {

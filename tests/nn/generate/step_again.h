@@ -11,8 +11,7 @@ namespace orrery {
 /// Lets a step fail at each of its operations in turn, and checks that it changed nothing: made again, it gives what it
 /// would have given. `make_state()` returns a new state for three sequences; `next(ids, state)` returns what the model
 /// gives for more tokens.
-template <class MakeState, class Next>
-void check_step_again(const MakeState& make_state, const Next& next) {
+template <class MakeState, class Next> void check_step_again(const MakeState& make_state, const Next& next) {
   Rng rng(6);
   const NoGradient nothing_recorded;
   const Tensor first = randint(1, 13, {3, 2}, rng), then = randint(1, 13, {3, 1}, rng);

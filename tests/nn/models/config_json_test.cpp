@@ -21,8 +21,7 @@ struct ToyConfig {
   friend bool operator==(const ToyConfig&, const ToyConfig&) = default;
 };
 
-template <class Config, class Field>
-static void for_each_field(Config& config, Field&& field) {
+template <class Config, class Field> static void for_each_field(Config& config, Field&& field) {
   field("count", config.count);
   field("rate", config.rate);
   field("maybe", config.maybe);

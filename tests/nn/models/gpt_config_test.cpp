@@ -24,8 +24,7 @@ GptConfig valid_gpt() {
   return {.vocab_size = 11, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}, .num_layers = 3, .max_len = 7};
 }
 
-template <class Change>
-void check_gpt_refused(const std::string& message, const Change& change) {
+template <class Change> void check_gpt_refused(const std::string& message, const Change& change) {
   GptConfig config = valid_gpt();
   change(config);
   CHECK_THROWS_WITH_AS(config.validate(), doctest::Contains(message.c_str()), Error);

@@ -31,8 +31,7 @@ TransformerConfig valid_transformer() {
   return {.src_vocab_size = 13, .tgt_vocab_size = 11, .layer = {.d_model = 8, .num_heads = 2}};
 }
 
-template <class Change>
-void check_transformer_refused(const std::string& message, const Change& change) {
+template <class Change> void check_transformer_refused(const std::string& message, const Change& change) {
   TransformerConfig config = valid_transformer();
   change(config);
   CHECK_THROWS_WITH_AS(config.validate(), doctest::Contains(message.c_str()), Error);

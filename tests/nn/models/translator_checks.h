@@ -12,22 +12,19 @@ namespace orrery::nn {
 inline const Tensor short_source = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
 inline const Tensor short_target = Tensor::of<i32>({2, 3}, {1, 5, 4, 1, 8, 2});
 
-template <class Model, class Config>
-Model built(const Config& config) {
+template <class Model, class Config> Model built(const Config& config) {
   Rng rng(1);
   return Model(config, rng);
 }
 
 /// The logits of the whole target, outside training.
-template <class Model>
-Tensor logits_of(const Model& model, const Tensor& source, const Tensor& target) {
+template <class Model> Tensor logits_of(const Model& model, const Tensor& source, const Tensor& target) {
   Pass pass;
   return model(source, target, pass).value();
 }
 
 /// The loss is the cross entropy of the logits, with padding and smoothing.
-template <class Model>
-void check_loss(const Model& model) {
+template <class Model> void check_loss(const Model& model) {
   const Tensor labels = Tensor::of<i32>({2, 3}, {5, 4, 2, 8, 2, 0});
   const CrossEntropyOptions options{.ignore_index = 0, .label_smoothing = 0.1};
   Pass pass;
@@ -37,16 +34,14 @@ void check_loss(const Model& model) {
 }
 
 /// A row does not depend on the padding, nor on the rows beside it.
-template <class Model>
-void check_rows(Model model) {
+template <class Model> void check_rows(Model model) {
   make_noisy(model, 2);
   const Tensor alone = logits_of(model, Tensor::of<i32>({1, 2}, {7, 8}), short_target.rows(1, 2));
   CHECK(relative(alone, logits_of(model, short_source, short_target).rows(1, 2)) < 1e-13);
 }
 
 /// A logit sees the target up to its own token, and every word of the source.
-template <class Model>
-void check_sight(Model model) {
+template <class Model> void check_sight(Model model) {
   make_noisy(model, 2);
   const Tensor before = logits_of(model, short_source, short_target);
   Tensor later = short_target.clone();
@@ -65,8 +60,7 @@ void check_sight(Model model) {
 
 /// With `share_embeddings`, which this sets, the tables are one parameter, and the model has `fewer` numbers less than
 /// without. A clone is equal and independent.
-template <class Model, class Config>
-void check_sharing(Config config, i64 fewer) {
+template <class Model, class Config> void check_sharing(Config config, i64 fewer) {
   const i64 apart = built<Model>(config).parameter_count();
   config.share_embeddings = true;
   Model model = built<Model>(config);
@@ -80,8 +74,7 @@ void check_sharing(Config config, i64 fewer) {
 }
 
 /// It learns to reverse four of the words 3 to 7 in 150 steps with this learning rate.
-template <class Model>
-void check_learning(Model model, double rate) {
+template <class Model> void check_learning(Model model, double rate) {
   Rng rng(3);
   optim::Adam adam(model.parameters(), {});
   double loss = 0;

@@ -10,12 +10,8 @@ using namespace orrery;
 
 struct MySoftplus {
   static constexpr std::string_view name = "my_softplus";
-  template <class T>
-  T value(T x) const {
-    return std::log(T{1} + std::exp(x));
-  }
-  template <class T>
-  T derivative(T x) const {
+  template <class T> T value(T x) const { return std::log(T{1} + std::exp(x)); }
+  template <class T> T derivative(T x) const {
     return x;  // YOUR CODE: this is not the derivative
   }
 };

@@ -114,8 +114,7 @@ void make_steps(MyTraining& training, int steps) {
 Tensor weight_of(MyTraining& training) { return training.layer.weight.value().clone(); }
 
 // What `look` finds in a training that resumes another, which makes `more` steps after its state was taken.
-template <class Look>
-auto look_at_resumed(int more, const Look& look) {
+template <class Look> auto look_at_resumed(int more, const Look& look) {
   MyTraining first, second;
   make_steps(first, before);
   const MyState state = my_state(first);

@@ -51,8 +51,7 @@ struct ConvolutionalTranslatorConfig {
 };
 
 /// Calls field(about, value) for every field (nn/models/fields.h).
-template <class F>
-void for_each_field(ConvolutionalTranslatorConfig& config, F&& field) {
+template <class F> void for_each_field(ConvolutionalTranslatorConfig& config, F&& field) {
   field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
   field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
   field({"d_embedding", nn::Rule::positive}, config.d_embedding);

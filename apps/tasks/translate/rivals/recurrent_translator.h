@@ -148,8 +148,7 @@ struct RecurrentTranslatorConfig {
 };
 
 /// Calls field(about, value) for every field (nn/models/fields.h).
-template <class F>
-void for_each_field(RecurrentTranslatorConfig& config, F&& field) {
+template <class F> void for_each_field(RecurrentTranslatorConfig& config, F&& field) {
   field({"src_vocab_size", nn::Rule::positive}, config.src_vocab_size);
   field({"tgt_vocab_size", nn::Rule::positive}, config.tgt_vocab_size);
   field({"d_embedding", nn::Rule::positive, 12288, "Width of the embeddings"}, config.d_embedding);

@@ -100,8 +100,7 @@ RecurrentTranslatorConfig small_recurrent(double dropout, i64 d_output = 0) {
           .output_dropout = dropout};
 }
 
-template <class Config>
-Config with_shared_table(Config config) {
+template <class Config> Config with_shared_table(Config config) {
   config.tgt_vocab_size = config.src_vocab_size;
   config.share_embeddings = true;
   return config;

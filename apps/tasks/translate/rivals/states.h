@@ -58,14 +58,12 @@ inline void check_step(const Tensor& tokens, const SourceRows& source) {
 }
 
 /// `next_logits` of a model and its state.
-template <class Model, class State>
-Tensor logits_after(const Model& model, const Tensor& tokens, State& state) {
+template <class Model, class State> Tensor logits_after(const Model& model, const Tensor& tokens, State& state) {
   return next_logits(model, tokens, state);
 }
 
 /// A model and its state after reading `source`, for beam search.
-template <class Model, class State>
-class StateDecoder : public nn::StepwiseDecoder {
+template <class Model, class State> class StateDecoder : public nn::StepwiseDecoder {
  public:
   StateDecoder(const Model& model, State state) : model_(model), state_(std::move(state)) {}
 
@@ -80,8 +78,7 @@ class StateDecoder : public nn::StepwiseDecoder {
   State state_;
 };
 
-template <class Model, class State>
-std::unique_ptr<nn::StepwiseDecoder> decoder_of(const Model& model, State state) {
+template <class Model, class State> std::unique_ptr<nn::StepwiseDecoder> decoder_of(const Model& model, State state) {
   return std::make_unique<StateDecoder<Model, State>>(model, std::move(state));
 }
 

@@ -27,8 +27,7 @@ namespace {
 
 using namespace packed_heads;
 
-template <class T>
-void drop_row(i64 n, const T* m, T* P, T* W) {
+template <class T> void drop_row(i64 n, const T* m, T* P, T* W) {
 #pragma omp simd
   for (i64 j = 0; j < n; ++j) {
     W[j] = P[j] * m[j];
@@ -77,8 +76,7 @@ struct PackedAttention : PackedHeads {
 
  private:
   // What all tasks of a backward pass read and write.
-  template <class T>
-  struct Backward {
+  template <class T> struct Backward {
     Packed<const T> in;
     Packed<T> out;
     const T *dy, *weights;
@@ -86,8 +84,7 @@ struct PackedAttention : PackedHeads {
     bool q_is_new, kv_is_new;
   };
 
-  template <class T>
-  void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
+  template <class T> void head_forward(const Packed<const T>& in, Head at, T* y, T* all_weights, T* scratch) const {
     const i64 stride = padded(s.n);
     const HeadMatrix<const T> Q = in.Q(s, at), K = in.K(s, at), V = in.V(s, at);
     const HeadMatrix<T> O = output(y, at);
@@ -124,8 +121,7 @@ struct PackedAttention : PackedHeads {
     for (i64 j = 0; j < P.keys; ++j) drop_row(P.width, factors + j * P.width, P.row(j), W.row(j));
   }
 
-  template <class T>
-  void head_backward(const Backward<T>& pass, Head at, T* scratch) const {
+  template <class T> void head_backward(const Backward<T>& pass, Head at, T* scratch) const {
     const i64 stride = padded(s.n), index = at.b * s.h + at.head;
     const HeadMatrix<const T> V = pass.in.V(s, at), dO = output(pass.dy, at);
     const Packed<T>& out = pass.out;
@@ -188,8 +184,7 @@ struct PackedAttention : PackedHeads {
   }
 
   // The gradients of keys and values between the runs are 0.
-  template <class T>
-  void clear_unseen(const Packed<T>& out, Head at, const SeenKeys& seen) const {
+  template <class T> void clear_unseen(const Packed<T>& out, Head at, const SeenKeys& seen) const {
     const auto clear = [&](i64 first, i64 limit) {
       clear_rows(out.K(s, at).from(first), limit - first, s.d_k);
       clear_rows(out.V(s, at).from(first), limit - first, s.d_v);

@@ -42,8 +42,7 @@ struct Head {
 };
 
 /// A matrix inside a packed product: one head's Q, K, V or a gradient of them.
-template <class T>
-struct HeadMatrix {
+template <class T> struct HeadMatrix {
   T* data;
   i64 stride;
   HeadMatrix from(i64 row) const { return {data + row * stride, stride}; }
@@ -51,8 +50,7 @@ struct HeadMatrix {
 };
 
 /// Where the parts of each head are in the packed products.
-template <class T>
-struct Packed {
+template <class T> struct Packed {
   T *q, *kv;  // the same memory in self-attention
   i64 q_stride, kv_stride;
   i64 k_column, v_column;  // where all K and all V begin in a row of kv
@@ -68,26 +66,22 @@ struct Packed {
 
 /// to[j, i] = factor * x[i, j], with the rows of `to` padded with zeros. Makes Q^T and dO^T, whose rows products read
 /// as vectors.
-template <class T>
-void transpose(HeadMatrix<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
+template <class T> void transpose(HeadMatrix<const T> x, i64 rows, i64 columns, T factor, T* to, i64 to_stride) {
   for (i64 j = 0; j < columns; ++j) std::fill(to + j * to_stride + rows, to + (j + 1) * to_stride, T{0});
   for (i64 i = 0; i < rows; i += transposed_rows)
     transpose_rows<T>({x.data, rows, columns, x.stride}, i, std::min(rows, i + transposed_rows), to, to_stride, factor);
 }
 
-template <class T>
-void clear_rows(HeadMatrix<T> x, i64 rows, i64 columns) {
+template <class T> void clear_rows(HeadMatrix<T> x, i64 rows, i64 columns) {
   for (i64 i = 0; i < rows; ++i) std::fill_n(x.data + i * x.stride, columns, T{0});
 }
 
 /// A gradient to compute: null if the gradient is not needed; `is_new` if it must be overwritten, not added to.
-template <class T>
-struct Gradient {
+template <class T> struct Gradient {
   T* data = nullptr;
   bool is_new = false;
 };
-template <class T>
-Gradient<T> gradient_to_write(Grads& dx, size_t input) {
+template <class T> Gradient<T> gradient_to_write(Grads& dx, size_t input) {
   if (!dx.wanted(input)) return {};
   const GradientBuffer into = dx.into(input);
   return {into.buffer.write<T>(), into.is_new};
@@ -117,14 +111,12 @@ struct DistanceBias {
     });
   }
   /// Adds the bias to S^T, whose first query is `begin` and whose first key is `first`.
-  template <class T>
-  void add(const Scores<T>& S, i64 head, i64 begin, i64 first) const {
+  template <class T> void add(const Scores<T>& S, i64 head, i64 begin, i64 first) const {
     const T* bias = reversed.data<T>() + head * size();
     for (i64 j = 0; j < S.keys; ++j) add_to(S.width, bias + at(first + j, begin), S.row(j));
   }
   /// Adds scaled_dS^T of `rows` queries to the sums of a task; `begin` and `first` as above.
-  template <class T>
-  void add_gradient(const Scores<T>& scaled_dS, i64 rows, i64 begin, i64 first, double* sums) const {
+  template <class T> void add_gradient(const Scores<T>& scaled_dS, i64 rows, i64 begin, i64 first, double* sums) const {
     for (i64 j = 0; j < scaled_dS.keys; ++j) {
       double* sum = sums + at(first + j, begin);
       const T* row = scaled_dS.row(j);
@@ -190,19 +182,14 @@ struct PackedHeads {
     bias.set(given);
   }
 
-  template <class T>
-  Packed<T> packed(T* q_data, T* kv_data) const {
+  template <class T> Packed<T> packed(T* q_data, T* kv_data) const {
     const i64 all_k = s.h * s.d_k, all_v = s.h * s.d_v;
     if (self) return {q_data, q_data, 2 * all_k + all_v, 2 * all_k + all_v, all_k, 2 * all_k};
     return {q_data, kv_data, all_k, all_k + all_v, 0, all_k};
   }
-  template <class T>
-  Packed<const T> inputs() const {
-    return packed<const T>(q.get().data<T>(), kv.get().data<T>());
-  }
+  template <class T> Packed<const T> inputs() const { return packed<const T>(q.get().data<T>(), kv.get().data<T>()); }
   /// O of a head, or dO, in a tensor [B, n, h d_v].
-  template <class T>
-  HeadMatrix<T> output(T* y, Head at) const {
+  template <class T> HeadMatrix<T> output(T* y, Head at) const {
     return {y + (at.b * s.n * s.h + at.head) * s.d_v, s.h * s.d_v};
   }
   Head head(i64 i) const { return {i / s.h, i % s.h}; }
@@ -224,8 +211,7 @@ struct PackedHeads {
   /// Draws dropout's factors m^T for `keys` keys from `first` on and `width` queries from `begin` on: `width` numbers
   /// for each key. In dropout's mask, a key is a row and a query a column; `begin` and `width` are multiples of the
   /// decisions in a block.
-  template <class T>
-  void draw_factors(Head at, i64 begin, i64 width, i64 first, i64 keys, T* factors) const {
+  template <class T> void draw_factors(Head at, i64 begin, i64 width, i64 first, i64 keys, T* factors) const {
     const i64 blocks = blocks_of_row(s.n), tile_blocks = width / decisions_per_block;
     const i64 start = ((at.b * s.h + at.head) * s.m + first) * blocks + begin / decisions_per_block;
     if (tile_blocks == blocks) return dropout_factors(dropout.draw, dropout.p, start, keys * blocks, factors);

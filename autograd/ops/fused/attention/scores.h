@@ -20,13 +20,11 @@ inline constexpr i64 query_tile = 128;
 inline constexpr i64 width_multiple = 8;
 static constexpr i64 padded(i64 n) { return (n + width_multiple - 1) / width_multiple * width_multiple; }
 /// One number for each query column of a tile.
-template <class T>
-using PerQuery = std::array<T, query_tile>;
+template <class T> using PerQuery = std::array<T, query_tile>;
 
 /// The part of S^T, P^T or scaled_dS^T that belongs to a tile: `keys` rows of `width` query columns, `stride` numbers
 /// apart. scaled_dS is dS / sqrt(d_k).
-template <class T>
-struct Scores {
+template <class T> struct Scores {
   T* data;
   i64 keys, width, stride;
   T* row(i64 j) const { return data + j * stride; }
@@ -59,8 +57,7 @@ class SeenKeys {
   KeyRange keys() const { return keys_; }
 
   /// Calls body(keys) for each run of keys, as long as possible, whose blocks are all seen by some query.
-  template <class Body>
-  void for_runs(const Body& body) const {
+  template <class Body> void for_runs(const Body& body) const {
     for (i64 i = 0; i < blocks(); ++i) {
       if (!is_seen(i)) continue;
       const i64 first = i;
@@ -69,8 +66,7 @@ class SeenKeys {
     }
   }
   /// For each block of a run: body(keys, bits), where `bits` is null if all queries see all keys.
-  template <class Body>
-  void for_blocks(KeyRange run, const Body& body) const {
+  template <class Body> void for_blocks(KeyRange run, const Body& body) const {
     for (i64 i = (run.first - keys_.first) / keys_at_once; i < blocks() && block(i).limit <= run.limit; ++i) {
       const auto at = static_cast<size_t>(i);
       body(block(i), seen_[at] == Seen::all ? nullptr : &bits_[at]);
@@ -96,8 +92,7 @@ static_assert(MaskBlock::most_keys == keys_at_once && MaskBlock::most_queries ==
 
 /// Adds to sum[i] what term(j, part) adds to part[i] for all keys j, in two steps, which lose fewer digits than one
 /// long sum.
-template <class T, class Term>
-static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& term) {
+template <class T, class Term> static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& term) {
   PerQuery<T> part;
   for (i64 begin = 0; begin < keys; begin += keys_at_once) {
     std::fill_n(part.data(), width, T{0});
@@ -107,8 +102,7 @@ static void sum_over_keys(i64 keys, i64 width, PerQuery<T>& sum, const Term& ter
 }
 
 /// For one key, number `key` of a block: the scores of queries that may not see it become -infinity.
-template <class T>
-static void hide(i64 n, const MaskBlock& block, i64 key, T* x) {
+template <class T> static void hide(i64 n, const MaskBlock& block, i64 key, T* x) {
   for (i64 i = 0; i < n; i += width_multiple) {
     const auto word = static_cast<size_t>(i / MaskBlock::queries_of_word);
     const u32 bits = block.words[word][static_cast<size_t>(key)] >> (i % MaskBlock::queries_of_word);
@@ -119,20 +113,17 @@ static void hide(i64 n, const MaskBlock& block, i64 key, T* x) {
 }
 
 /// For one key: `largest` becomes the maximum of itself and the scores.
-template <class T>
-static void find_largest(i64 n, const T* x, T* largest) {
+template <class T> static void find_largest(i64 n, const T* x, T* largest) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) largest[i] = x[i] > largest[i] ? x[i] : largest[i];
 }
 
-template <class T>
-static void multiply(i64 n, const T* factor, T* x) {
+template <class T> static void multiply(i64 n, const T* factor, T* x) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) x[i] *= factor[i];
 }
 
-template <class T>
-static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
+template <class T> static void exp_and_add(i64 n, const T* shift, T* x, T* sum) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     x[i] = math::exp(x[i] - shift[i]);
@@ -154,15 +145,13 @@ static void hide_and_find_largest(const Scores<T>& S, KeyRange run, const SeenKe
 
 /// For each query, the number that is subtracted from its scores before e^x: the largest score, but 0 if it has seen no
 /// key, since -infinity - (-infinity) is NaN.
-template <class T>
-static T shift_of(T largest) {
+template <class T> static T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T{0} : largest;
 }
 
 /// Turns S^T into P^T in place: the softmax of autograd/ops/softmax_rows.h, column by column. Row 0 belongs to the
 /// first of the keys in `seen`; rows outside its runs are neither read nor written.
-template <class T>
-static void softmax_columns(const Scores<T>& S, const SeenKeys& seen) {
+template <class T> static void softmax_columns(const Scores<T>& S, const SeenKeys& seen) {
   PerQuery<T> shift, sum;
   shift.fill(-std::numeric_limits<T>::infinity());
   sum.fill(T{0});
@@ -195,8 +184,7 @@ static void score_gradient(i64 n, T keep_factor, T factor, const T* signed_P, co
 }
 
 /// For one key: computes W = m P from P with its signs, and adds W dW to `inner`. m as in `score_gradient`.
-template <class T>
-static void restore_weights(i64 n, T keep_factor, const T* signed_P, const T* dW, T* W, T* inner) {
+template <class T> static void restore_weights(i64 n, T keep_factor, const T* signed_P, const T* dW, T* W, T* inner) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     W[i] = signed_P[i] > T{0} ? signed_P[i] * keep_factor : T{0};
@@ -208,8 +196,7 @@ namespace {  // a copy for each file that uses it: core/kernels/README.md
 
 /// Softmax over keys that are processed in tiles; for each query, the largest score so far and the sum of
 /// e^{S - largest}.
-template <class T>
-struct RunningSoftmax {
+template <class T> struct RunningSoftmax {
   PerQuery<T> largest, sum;
   RunningSoftmax() {
     largest.fill(-std::numeric_limits<T>::infinity());

@@ -19,8 +19,7 @@ using namespace packed_heads;
 i64 tiles_of(i64 n, i64 size) { return (n + size - 1) / size; }
 
 // Multiplies row i of x by factor[i].
-template <class T>
-void scale_rows(HeadMatrix<T> x, i64 rows, i64 columns, const PerQuery<T>& factor) {
+template <class T> void scale_rows(HeadMatrix<T> x, i64 rows, i64 columns, const PerQuery<T>& factor) {
   for (i64 i = 0; i < rows; ++i) {
     T *row = x.data + i * x.stride, f = factor[static_cast<size_t>(i)];
 #pragma omp simd
@@ -92,8 +91,7 @@ struct TiledAttention : PackedHeads {
     i64 width() const { return padded(end - begin); }
   };
   // What all tasks of a backward pass read and write.
-  template <class T>
-  struct Backward {
+  template <class T> struct Backward {
     Packed<const T> in;
     Packed<T> out;
     const T *dy, *O, *softmax;
@@ -105,8 +103,7 @@ struct TiledAttention : PackedHeads {
   };
 
   // The sums of one part of a head; null if not needed.
-  template <class T>
-  struct Sums {
+  template <class T> struct Sums {
     T* dQ;
     double* bias;
   };
@@ -121,8 +118,7 @@ struct TiledAttention : PackedHeads {
   // Calls body(queries, scratch) for every tile of queries of every head, in this order: the first, the last, the
   // second, the last but one, ... With a causal mask, later queries see more keys; in this order, every group of
   // adjacent tasks is about the same amount of work.
-  template <class T, class Body>
-  void for_query_tiles(i64 scratch_size, const Body& body) const {
+  template <class T, class Body> void for_query_tiles(i64 scratch_size, const Body& body) const {
     const i64 tiles = query_tiles();
     tasks_with_scratch<T>(s.B * s.h * tiles, scratch_size, [&](i64 i, T* scratch) {
       const i64 k = i % tiles;
@@ -170,12 +166,10 @@ struct TiledAttention : PackedHeads {
 
   // What every tile of keys needs from a tile of queries: Q_i^T / sqrt(d_k), dO_i^T and D_i.
   i64 prepared_size() const { return (s.d_k + s.d_v + 1) * tile.queries; }
-  template <class T>
-  T* prepared(const Backward<T>& pass, const Queries& at) const {
+  template <class T> T* prepared(const Backward<T>& pass, const Queries& at) const {
     return pass.prepared + (head_index(at.head) * query_tiles() + at.index) * prepared_size();
   }
-  template <class T>
-  void prepare_queries(const Backward<T>& pass, const Queries& at) const {
+  template <class T> void prepare_queries(const Backward<T>& pass, const Queries& at) const {
     const i64 rows = at.rows(), width = at.width();
     T *Q_T = prepared(pass, at), *dO_T = Q_T + s.d_k * width, *D = dO_T + s.d_v * width;
     const HeadMatrix<const T> dO = output(pass.dy, at.head).from(at.begin);
@@ -190,8 +184,7 @@ struct TiledAttention : PackedHeads {
 
   // Part c of a head: tiles c, 2 parts - 1 - c, 2 parts + c, ... of its keys, so that no part has only tiles that few
   // queries see.
-  template <class T>
-  void backward_part(const Backward<T>& pass, Head at, i64 c, T* scratch) const {
+  template <class T> void backward_part(const Backward<T>& pass, Head at, i64 c, T* scratch) const {
     const i64 task = head_index(at) * pass.parts + c;
     const Sums<T> sums{pass.sums ? pass.sums + task * s.n * s.d_k : nullptr,
                        pass.bias_sums ? pass.bias_sums + task * bias.size() : nullptr};
@@ -254,8 +247,7 @@ struct TiledAttention : PackedHeads {
   }
 
   // dQ of a tile of queries: the sum of the dQ of all parts.
-  template <class T>
-  void add_parts(const Backward<T>& pass, const Queries& at) const {
+  template <class T> void add_parts(const Backward<T>& pass, const Queries& at) const {
     const HeadMatrix<T> dQ = pass.out.Q(s, at.head).from(at.begin);
     if (pass.q_is_new) clear_rows(dQ, at.rows(), s.d_k);
     for (i64 c = 0; c < pass.parts; ++c) {

@@ -24,8 +24,7 @@ using namespace kernels;
 namespace {
 
 // Replaces z by gelu(z) and da by dz, and adds dz to `sums`.
-template <class Formula, class T>
-void differentiate_row(i64 n, T* z, T* da, T* sums) {
+template <class Formula, class T> void differentiate_row(i64 n, T* z, T* da, T* sums) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T at = z[i], d = da[i] * Formula().derivative(at);
@@ -35,8 +34,7 @@ void differentiate_row(i64 n, T* z, T* da, T* sums) {
   }
 }
 
-template <class Formula>
-struct FeedForward {
+template <class Formula> struct FeedForward {
   static constexpr std::string_view name =
       std::is_same_v<Formula, formula::Gelu> ? "gelu_feed_forward" : "gelu_tanh_feed_forward";
   enum Input : size_t { of_x, of_W1, of_b1, of_W2, of_b2 };

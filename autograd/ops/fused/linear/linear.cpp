@@ -91,8 +91,7 @@ struct Linear {
 };
 
 // A row of dz: dy times dropout's factor where y > 0, else 0. It is added to `sums`, the sums of the columns.
-template <class T>
-void derivative_row(i64 n, T factor, const T* y, const T* dy, T* dz, T* sums) {
+template <class T> void derivative_row(i64 n, T factor, const T* y, const T* dy, T* dz, T* sums) {
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     const T d = y[i] > T{0} ? dy[i] * factor : T{0};

@@ -22,8 +22,7 @@ static inline void check_linear(std::string_view operation, const Tensor& x, con
 
 /// The `finish` that does nothing.
 struct Nothing {
-  template <class T>
-  void operator()(const Tile&, i64, T*) const {}
+  template <class T> void operator()(const Tile&, i64, T*) const {}
 };
 
 /// Computes y as above. Errors: those of `gemm`.
@@ -42,8 +41,7 @@ static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, co
 }
 
 /// dW = dy^T x, added to input `i`'s gradient if there is one already; nothing if it is not wanted.
-template <class T>
-static void add_weight_gradient(Grads& dx, size_t i, Mat<const T> dy, Mat<const T> x) {
+template <class T> static void add_weight_gradient(Grads& dx, size_t i, Mat<const T> dy, Mat<const T> x) {
   if (!dx.wanted(i)) return;
   const GradientBuffer into = dx.into(i);
   gemm<T>(dy, x, Mat<T>(into.buffer.write<T>(), dy.cols, x.cols), Trans::a, !into.is_new);

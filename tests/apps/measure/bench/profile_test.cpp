@@ -110,8 +110,7 @@ namespace {
 Variable ones(const Shape& shape) { return parameter(full(shape, 1.0)); }
 
 // What an observer sees of one evaluation of f, forward and backward.
-template <class F>
-std::vector<OperationTime> seen(const F& f) {
+template <class F> std::vector<OperationTime> seen(const F& f) {
   OperationTimes times;
   const ObserverScope scope(times);
   const Variable y = f();

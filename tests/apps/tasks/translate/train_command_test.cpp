@@ -144,8 +144,7 @@ TEST_CASE("an unfinished training is no model, and is refused if its parts do no
       },
       "translate: the saved state has no parameter.decoder.");
   check_refused([](orrery::TensorFile& f) { f.metadata.erase("vocabulary"); }, "it has no vocabulary");
-  check_refused([](orrery::TensorFile& f) { f.metadata["origin"] = "{}"; },
-                "it was made by an earlier version");
+  check_refused([](orrery::TensorFile& f) { f.metadata["origin"] = "{}"; }, "it was made by an earlier version");
   const auto with_options = [](const std::string& from, const std::string& to) {
     return [=](orrery::TensorFile& f) {
       std::string& options = f.metadata.at("options");

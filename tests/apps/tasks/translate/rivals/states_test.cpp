@@ -58,8 +58,7 @@ ConvolutionalState state_of(const ConvolutionalTranslator& model, const Tensor& 
 
 const Tensor source = Tensor::of<i32>({3, 5}, {3, 4, 5, 6, 7, 8, 9, 0, 0, 0, 10, 3, 4, 0, 0});
 
-template <class Model>
-void check_steps(Model& model) {
+template <class Model> void check_steps(Model& model) {
   Rng rng(4);
   const Tensor target = randint(1, 13, {3, 12}, rng);
   const NoGradient nothing_recorded;
@@ -81,8 +80,7 @@ void check_steps(Model& model) {
 }
 
 // Rows that are chosen go on as the rows they were, with their own source and their own past.
-template <class Model>
-void check_chosen_rows(const Model& model) {
+template <class Model> void check_chosen_rows(const Model& model) {
   Rng rng(5);
   const NoGradient nothing_recorded;
   const Tensor first = randint(1, 13, {3, 2}, rng), then = randint(1, 13, {4, 3}, rng);
@@ -108,8 +106,7 @@ void check_chosen_rows(const Model& model) {
   }
 }
 
-template <class Model>
-void check_refusals(const Model& model, const char* no_row) {
+template <class Model> void check_refusals(const Model& model, const char* no_row) {
   const Tensor tokens = full({3, 1}, 1, Dtype::i32);
   auto recorded = state_of(model, source);
   CHECK_THROWS_WITH_AS(next_logits(model, tokens, recorded), doctest::Contains("nothing may be recorded"), Error);
