@@ -132,8 +132,7 @@ Words blas_violations(const Sources& sources) {
 
 // Products are called through core/products/gemm.h, which picks the way. Programs ask BLAS what it is (blas_info).
 Words product_violations(const Sources& sources) {
-  static const std::set<std::string> ways{"small_product.h", "thin_product.h", "unpacked_product.h", "packed_product.h",
-                                          "blas.h"};
+  static const std::set<std::string> ways{"small_product.h", "thin_product.h", "packed_product.h", "blas.h"};
   Words found;
   for (const Source& source : sources) {
     if (source.folder() == "core/products" || source.folder() == "apps/measure/bench" || source.layer() == "tests")

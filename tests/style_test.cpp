@@ -213,7 +213,7 @@ TEST_CASE("the process-wide state is this list") {
                 "apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
                 "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
                 "autograd/variable.cpp: recording", "core/machine/memory.cpp: storage",
-                "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: current_least_tiles"}));
+                "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: by_blas"}));
 }
 
 TEST_CASE("the top level is what the design says") {

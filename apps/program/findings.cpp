@@ -84,15 +84,6 @@ Finding threads_finding(const Machine& machine) {
   return {Verdict::ok, subject, ours + " on " + counted(machine.allowed, "core")};
 }
 
-// In the deepest products, those of BLAS, there is one tile for each thread at most.
-Finding tiles_finding(const Machine& machine) {
-  if (machine.threads <= machine.tiles)
-    return {Verdict::ok, "tiles", "products are cut for " + counted(machine.tiles, "core") + " or more"};
-  const std::string needed = std::to_string(machine.threads);
-  return {Verdict::note, "tiles", "the deepest products are cut for " + counted(machine.tiles, "core"),
-          "--tiles " + needed + " cuts them for " + needed + " (and gives other bits, as another seed would)"};
-}
-
 // A setting that gives OpenBLAS's kernels as wide as the CPU's vectors.
 std::string wide_coretype(VectorLevel level) {
   if (level == VectorLevel::avx512) return "OPENBLAS_CORETYPE=SkylakeX";
@@ -101,16 +92,14 @@ std::string wide_coretype(VectorLevel level) {
 
 Finding blas_finding(const Machine& machine) {
   const std::string subject = "blas", variable = "OPENBLAS_CORETYPE";
-  const bool chosen = same_word(value_in(machine, variable), machine.blas.kernel),
-             unused = has_narrow_vectors(machine.blas, machine.build.level),
-             narrow = has_narrow_vectors(machine.blas, machine.level);
   std::string kernels = described(machine.blas);
-  if (narrow) kernels += ", which uses " + std::string(name_of(*kernel_vector_level(machine.blas.kernel)));
+  if (!machine.uses_blas) return {Verdict::ok, subject, kernels + ", which computes no product"};
+  if (!has_narrow_vectors(machine.blas, machine.level)) return {Verdict::ok, subject, kernels};
+  const bool chosen = same_word(value_in(machine, variable), machine.blas.kernel);
+  kernels += ", which uses " + std::string(name_of(*kernel_vector_level(machine.blas.kernel)));
   if (chosen) kernels += ", as " + variable + " says";
-  if (!unused && !(chosen && narrow)) return {Verdict::ok, subject, kernels};
   return {Verdict::harmful, subject,
-          kernels + ", and this CPU has " + std::string(name_of(machine.level)) +
-              (unused ? ": no product uses it, and large ones are slower" : ": large products are slow"),
+          kernels + ", and this CPU has " + std::string(name_of(machine.level)) + ": products are slow",
           "set " + wide_coretype(machine.level) + (chosen ? ", or unset it" : ", or install a newer one")};
 }
 
@@ -154,7 +143,7 @@ std::string line_of(const Finding& finding) {
 }
 
 std::vector<Finding> findings(const Machine& machine) {
-  return {cpu_finding(machine),  build_finding(machine),  threads_finding(machine), tiles_finding(machine),
+  return {cpu_finding(machine),  build_finding(machine),  threads_finding(machine),
           blas_finding(machine), openmp_finding(machine), memory_finding(machine)};
 }
 

@@ -25,7 +25,7 @@ struct Finding {
 /// "warning: TEXT; ADVICE", or "note: ..." for what is not harmful. One line without control characters.
 std::string line_of(const Finding& finding);
 
-/// What is known without measuring, one finding for each subject: cpu, build, threads, tiles, blas, openmp, memory.
+/// What is known without measuring, one finding for each subject: cpu, build, threads, blas, openmp, memory.
 std::vector<Finding> findings(const Machine& machine);
 
 /// Whether other programs keep cores busy, which makes measured times too long.

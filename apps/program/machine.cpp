@@ -74,7 +74,7 @@ Machine read_machine() {
           .allowed = allowed > 0 ? std::min(allowed, cores) : cores,
           .granted = granted_cores(files),
           .threads = threads(),
-          .tiles = least_tiles(),
+          .uses_blas = uses_blas(),
           .blas = blas_info(),
           .environment = known_variables(),
           .memory = memory_of(files)};
@@ -88,11 +88,11 @@ BusyCores watch_cores(int cores) {
 }
 
 void print_start(std::ostream& out, const RunStart& start) {
-  guard_blas();
+  if (uses_blas()) guard_blas();
   const Machine machine = read_machine();
   if (start.seed) out << "seed " << *start.seed << ", ";
-  out << machine.threads << (machine.threads == 1 ? " thread" : " threads") << ", products in at least "
-      << machine.tiles << (machine.tiles == 1 ? " tile, " : " tiles, ") << described(machine.blas) << '\n';
+  out << machine.threads << (machine.threads == 1 ? " thread" : " threads") << ", products by "
+      << (machine.uses_blas ? described(machine.blas) : "the library") << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
   if (start.expected_seconds > 0) {
     out << "expected time " << duration(start.expected_seconds);

@@ -1,6 +1,6 @@
 // Chapter 9. The machine, the build and the environment of a run: everything that its speed and its bits depend on.
 //
-//   seed 1, 2 threads, products in at least 2 tiles, OpenBLAS 0.3.21 (OpenMP), kernel Haswell
+//   seed 1, 2 threads, products by the library
 //   model of 128013 parameters
 // These are the first lines of a run. Whatever makes it take at least twice as long, or fail, follows in a line each; a
 // measurement also says what may distort it (apps/program/findings.h).
@@ -52,10 +52,11 @@ struct Machine {
   std::string cpu;
   VectorLevel level = VectorLevel::baseline;  ///< of the CPU
   Build build;
-  int cores = 1;               ///< of the machine
-  int allowed = 1;             ///< of these, those that this process may run on
-  double granted = 0;          ///< how many cores' time its control groups grant; 0: no limit
-  int threads = 1, tiles = 1;  ///< of a run
+  int cores = 1;           ///< of the machine
+  int allowed = 1;         ///< of these, those that this process may run on
+  double granted = 0;      ///< how many cores' time its control groups grant; 0: no limit
+  int threads = 1;         ///< of a run
+  bool uses_blas = false;  ///< for the products of a run
   BlasInfo blas;
   std::map<std::string, std::string> environment;  ///< of its variables, those that findings look at
   SystemMemory memory;

@@ -219,13 +219,14 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
   return option;
 }
 
-CLI::Option* add_tiles(CLI::App& command, i64& tiles) {
-  tiles = least_tiles();
-  return add_whole_number(
-      command, "--tiles", tiles, 1, most_tiles,
-      "A large matrix product is cut into at least this many parts, for as many cores to share; unlike "
-      "--threads, this changes the last bits of the results");
+CLI::Option* add_products(CLI::App& command, bool& by_blas) {
+  by_blas = uses_blas();
+  return add_numbered_choice(
+      command, "--products", {products_name(false), products_name(true)},
+      "Who computes matrix products: the library, or OpenBLAS, which changes the last bits of the results",
+      [&by_blas] { return size_t{by_blas}; }, [&by_blas](size_t chosen) { by_blas = chosen == 1; });
 }
+std::string products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
 

@@ -88,10 +88,10 @@ CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256. Sets `threads` to its default, the threads of OpenMP. Pass the value to `set_threads`.
 CLI::Option* add_threads(CLI::App& command, i64& threads);
 
-/// The largest value of `--tiles`.
-inline constexpr i64 most_tiles = 64;
-/// `--tiles`: the least number of parts that large products are cut into. Pass the value to `set_least_tiles`.
-CLI::Option* add_tiles(CLI::App& command, i64& tiles);
+/// `--products own` or `--products blas`. Sets `by_blas` to its default, `uses_blas`. Pass the value to `use_blas`.
+CLI::Option* add_products(CLI::App& command, bool& by_blas);
+/// The value of `--products`.
+std::string products_name(bool by_blas);
 
 /// Sets the text that the help shows as the default of `option`.
 void show_default(CLI::Option* option, const std::string& text);

@@ -132,7 +132,7 @@ const std::string recipe_key = "recipe", standing_key = "standing", program_key 
 std::string standing_of(const TrainingState& state, i64 seed) {
   return ObjectText()
       .add("seed", seed)
-      .add("tiles", least_tiles())
+      .add("products", products_name(uses_blas()))
       .add("kernel", blas_info().kernel)
       .add("steps_done", state.steps_done)
       .add("best_step", state.best_step)
@@ -153,7 +153,10 @@ void read_standing(const std::string& text, UnfinishedTraining& to) {
   nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
   TrainingState& state = to.state;
   read("seed", to.recipe.seed, 0, any);
-  read("tiles", to.tiles, 1, most_tiles);
+  std::string products;
+  read("products", products);
+  to.by_blas = products == products_name(true);
+  check(to.by_blas || products == products_name(false), operation, "products ", harmless(products), " are not known");
   read("kernel", to.kernel);
   read("steps_done", state.steps_done, 0, to.recipe.steps);
   read("best_step", state.best_step, 0, state.steps_done);
@@ -289,8 +292,8 @@ const std::string& entry_of(const UnfinishedTraining& training, const std::strin
 }
 
 void compute_as(const UnfinishedTraining& training) {
-  set_least_tiles(training.tiles);
-  if (training.kernel != blas_info().kernel)
+  use_blas(training.by_blas);
+  if (training.by_blas && training.kernel != blas_info().kernel)
     std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(training.kernel)
               << "; its bits will not be those of an uninterrupted one\n";
 }

@@ -131,9 +131,9 @@ struct UnfinishedTraining {
   std::string path{};  ///< of FILE.resume
   TrainingRecipe recipe;
   TrainingState state;
-  int tiles = 1;       ///< of `set_least_tiles`
-  std::string kernel;  ///< the kernel of OpenBLAS: the bits depend on it
-  Metadata metadata;   ///< the program's own
+  bool by_blas = false;  ///< of `use_blas`
+  std::string kernel;    ///< the kernel of OpenBLAS: with `by_blas` the bits depend on it
+  Metadata metadata;     ///< the program's own
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
@@ -141,7 +141,7 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
 /// What the program kept under `key`. Error: there is no such entry.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
-/// Cuts products into as many tiles as the training did, and warns if OpenBLAS uses another kernel here, whose bits
+/// Lets products be computed as in the training, and warns if that is OpenBLAS and uses another kernel here, whose bits
 /// differ.
 void compute_as(const UnfinishedTraining& training);
 

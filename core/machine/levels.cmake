@@ -2,9 +2,9 @@
 # for CPUs with AVX2 and FMA (x86-64-v3), and for CPUs with AVX-512 (x86-64-v4). No line of C++ chooses among them: the
 # dynamic linker first looks into glibc-hwcaps/x86-64-v4 and glibc-hwcaps/x86-64-v3 beside the library, and takes the
 # best that the CPU can run (before glibc 2.33 always the one for any CPU). Trainings have equal bits with AVX2 and with
-# AVX-512, unless a linear map has at most 16 rows (core/products/thin_product.h), or OpenBLAS's kernels have AVX2 alone
-# (uses_blas in core/products/gemm.h). Without FMA they have others, since no multiplication is fused with an addition
-# (tests/promises/plain_build_test.cpp). Read by CMakeLists.txt.
+# AVX-512, unless a linear map has at most 16 rows (core/products/thin_product.h) or BLAS computes products. Without FMA
+# they have others, since no multiplication is fused with an addition (tests/promises/plain_build_test.cpp). Read by
+# CMakeLists.txt.
 set(levels "")
 set(library_type STATIC)
 if(NOT ORRERY_NATIVE AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

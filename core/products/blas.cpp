@@ -15,11 +15,10 @@
 namespace orrery::kernels {
 namespace {
 
-// C is cut into `least_tiles` tiles along its longer side. Their number is doubled, at most twice, while each tile
-// still has this length. The lengths below are for least_tiles = 2; for t they are multiplied by 2 / t. Each tile packs
-// the other factor again, which costs strips of rows more than strips of columns (apps/measure/bench/README.md). Powers
-// of 2 give threads equal shares.
-constexpr i64 tile_rows = 1024, tile_columns = 256;
+// C is cut into two tiles along its longer side. Their number is doubled, at most twice, while each tile still has this
+// length. Each tile packs the other factor again, which costs strips of rows more than strips of columns
+// (apps/measure/bench/README.md). Powers of 2 give threads equal shares.
+constexpr i64 least_tiles = 2, most_tiles = 8, tile_rows = 1024, tile_columns = 256;
 // Below this many multiplications a second tile costs more than it saves.
 constexpr i64 one_tile_work = i64{1} << 18;
 // Borders fall on multiples of the widest kernels' tiles.
@@ -74,11 +73,10 @@ i64 tile_length(i64 side, i64 tiles) { return ((side + tiles - 1) / tiles + tile
 }  // namespace
 
 i64 blas_tiles(i64 m, i64 n, i64 k) {
-  const i64 longer = std::max(m, n), least = least_tiles();
-  const i64 length = (m >= n ? tile_rows : tile_columns) * 2 / least;
+  const i64 longer = std::max(m, n), length = m >= n ? tile_rows : tile_columns;
   if (m * n * k < one_tile_work || longer <= tile_step) return 1;
-  i64 tiles = least;
-  while (tiles < 4 * least && longer / (2 * tiles) >= length) tiles *= 2;
+  i64 tiles = least_tiles;
+  while (tiles < most_tiles && longer / (2 * tiles) >= length) tiles *= 2;
   const i64 rounded = tile_length(longer, tiles);
   return (longer + rounded - 1) / rounded;
 }

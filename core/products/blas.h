@@ -1,8 +1,8 @@
 // Chapter 8. Products by BLAS, in fixed tiles.
 //
 // OpenBLAS's own threading changes the bits of a product with the number of threads. So C is cut into tiles, and each
-// tile is one single-threaded product. Tiles depend on the shape (m, n, k) and on `set_least_tiles`, not on the
-// threads, so the bits are the same for any number of threads. Speeds next to OpenBLAS's own:
+// tile is one single-threaded product. Tiles depend on the shape (m, n, k), not on the threads, so the bits are the
+// same for any number of threads. Speeds next to OpenBLAS's own:
 // apps/measure/bench/README.md. Sizes must have been checked: use `gemm` (core/products/gemm.h).
 #pragma once
 
@@ -31,9 +31,9 @@ void blas_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& 
 template <class T>
 void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
-/// The number of tiles of such a product, along its longer side. Depends on the shape and `least_tiles` alone.
-/// Frozen: the tiles affect the bits of a result, so another rule would change the bits of every training. For the same
-/// reason `gemm_way`, the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
+/// The number of tiles of such a product, along its longer side. Depends on the shape alone. Frozen: the tiles affect
+/// the bits of a result, so another rule would change the bits of trainings that use BLAS. For the same reason
+/// `gemm_way`, the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
 /// (autograd/ops/fused/attention/scores.h) are frozen.
 i64 blas_tiles(i64 m, i64 n, i64 k);
 

@@ -8,7 +8,6 @@
 #include "core/products/packed_product.h"
 #include "core/products/small_product.h"
 #include "core/products/thin_product.h"
-#include "core/products/unpacked_product.h"
 
 namespace orrery::kernels {
 namespace {
@@ -35,9 +34,8 @@ void product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Tran
              const TileWork& fill, const TileWork& finish) {
   const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
   if (s.m == 0 || s.n == 0) return;
-  switch (gemm_way(s.m, s.n, s.k, trans)) {
+  switch (gemm_way(s.m, trans)) {
     case GemmWay::thin: return thin_product<T>(a, b, c, accumulate, fill, finish);
-    case GemmWay::unpacked: return unpacked_product<T>(a, b, c, trans, accumulate, fill, finish);
     case GemmWay::packed: return packed_product<T>(a, b, c, trans, accumulate, fill, finish);
     case GemmWay::blas: return blas_product<T>(a, b, c, trans, accumulate, fill, finish);
   }
@@ -45,22 +43,15 @@ void product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Tran
 
 }  // namespace
 
-bool uses_blas() {
-  static const bool used = !has_narrow_vectors(blas_info(), compiled_vector_level());
-  return used;
-}
-
-GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans, bool with_blas) {
-  if (runs_thin(m, trans)) return GemmWay::thin;
-  if (runs_unpacked(m, n, k, trans)) return GemmWay::unpacked;
-  return with_blas ? GemmWay::blas : GemmWay::packed;
+GemmWay gemm_way(i64 m, Trans trans) {
+  if (uses_blas()) return GemmWay::blas;
+  return runs_thin(m, trans) ? GemmWay::thin : GemmWay::packed;
 }
 
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
   if (m == 0 || n == 0) return 0;
-  switch (gemm_way(m, n, k, trans)) {
+  switch (gemm_way(m, trans)) {
     case GemmWay::thin: return thin_tiles(n, k);
-    case GemmWay::unpacked: return unpacked_tiles(m, n, trans);
     case GemmWay::packed: return packed_tiles(m, n);
     default: return blas_tiles(m, n, k);
   }
@@ -116,14 +107,11 @@ template void gemm_batch(i64, const MatBatch<const double>&, const MatBatch<cons
 namespace orrery {
 namespace {
 
-int current_least_tiles = 2;
+bool by_blas = false;
 
 }  // namespace
 
-void set_least_tiles(int tiles) {
-  check(tiles >= 1 && tiles <= 64, "gemm", "the least number of tiles must be from 1 to 64, got ", tiles);
-  current_least_tiles = tiles;
-}
-int least_tiles() { return current_least_tiles; }
+void use_blas(bool use) { by_blas = use; }
+bool uses_blas() { return by_blas; }
 
 }  // namespace orrery

@@ -1,14 +1,12 @@
 // Chapter 8. Matrix products: C = A B, or C += A B. All of them are called through this header.
 //
-// BLAS is fastest if each number that it copies into its own layout is used often. If a product is too small or too
-// thin for that, we read the factors where they are. There are five ways to compute a product:
+// There are four ways to compute a product:
+//   packed     most products of a Transformer's layers (core/products/packed_product.h)
 //   thin       A B^T with few rows of A: a model that writes token by token (core/products/thin_product.h)
-//   unpacked   most products of a Transformer's layers (core/products/unpacked_product.h)
-//   BLAS       all others of that size, if its kernels have vectors as wide as ours (core/products/blas.h)
-//   packed     all others, if they have not (core/products/packed_product.h)
 //   small      the products of a single attention head (core/products/small_product.h)
-// `gemm` shares one product among threads, and picks one of the first four by the shape (m, n, k) and by which factors
-// are transposed; whether BLAS is among them was asked at the start.
+//   BLAS       all of the first two kinds, if `use_blas` was called: the reference to test and measure against
+// `gemm` shares one product among threads, and picks one of the first two by its rows and by which factors are
+// transposed.
 // `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.
 // Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/measure/bench/README.md.
 // Read next: autograd/ops/fused/linear/linear.cpp
@@ -101,28 +99,22 @@ template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
 /// c[i] = op(a[i]) op(b[i]), or c[i] += ... with `accumulate`, for `count` products in parallel; each is one call of
-/// BLAS, or packed. A step of 0 gives all products the same factor. Errors: those of `gemm`.
+/// packed or a call of BLAS. A step of 0 gives all products the same factor. Errors: those of `gemm`.
 template <class T>
 void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c,
                 Trans trans = Trans::none, bool accumulate = false);
 
-/// Whether any product goes through BLAS: not if its kernels have narrower vectors than this library. Asked once.
-bool uses_blas();
-
-/// The way that `gemm` takes for a product with an m x n result and inner size k. Frozen, since ways differ in the bits
-/// of a result.
-enum class GemmWay { thin, unpacked, packed, blas };
-GemmWay gemm_way(i64 m, i64 n, i64 k, Trans trans, bool with_blas = uses_blas());
+/// The way that `gemm` takes for a product with m rows. Frozen, since ways differ in the bits of a result.
+enum class GemmWay { thin, packed, blas };
+GemmWay gemm_way(i64 m, Trans trans);
 
 /// Tiles that `gemm` cuts that product into.
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 
 }  // namespace kernels
 
-/// Larger products of BLAS are cut into at least this many tiles. Set it to the number of cores that should share one
-/// product. It changes the bits of a run, as the seed does, and is therefore not derived from the number of threads; 2
-/// unless set. The tiles of the other ways follow the number of threads, since their bits do not depend on the tiles.
-void set_least_tiles(int tiles);
-int least_tiles();
+/// Whether BLAS computes all products of `gemm` and `gemm_batch`; not unless set. Bits then depend on its kernels.
+void use_blas(bool use);
+bool uses_blas();
 
 }  // namespace orrery

@@ -33,7 +33,9 @@ void block(const Operands<T>& o, [[maybe_unused]] Columns part) {
   using Vector = typename VectorOf<T, lanes>::type;
   const auto address = [&](int r, int v) { return o.c + r * o.c_stride + v * static_cast<i64>(lanes); };
   constexpr bool whole = std::is_same_v<Columns, AllColumns>;
-  Vector sum[rows][vectors] = {};
+  Vector sum[rows][vectors];
+  for (int r = 0; r < rows; ++r)
+    for (int v = 0; v < vectors; ++v) sum[r][v] = Vector{};  // `= {}` for all would be a call of memset
   if (o.accumulate) {
     for (int r = 0; r < rows; ++r)
       for (int v = 0; v < vectors; ++v) {

@@ -14,16 +14,16 @@
 namespace orrery::products {
 using namespace kernels;
 
-/// Sets the least number of tiles for as long as it lives.
-class LeastTiles {
+/// Lets BLAS compute products, or not, for as long as it lives.
+class UseBlas {
  public:
-  explicit LeastTiles(int wanted) : before_(least_tiles()) { set_least_tiles(wanted); }
-  ~LeastTiles() { set_least_tiles(before_); }
-  LeastTiles(const LeastTiles&) = delete;
-  LeastTiles& operator=(const LeastTiles&) = delete;
+  explicit UseBlas(bool wanted = true) : before_(uses_blas()) { use_blas(wanted); }
+  ~UseBlas() { use_blas(before_); }
+  UseBlas(const UseBlas&) = delete;
+  UseBlas& operator=(const UseBlas&) = delete;
 
  private:
-  int before_;
+  bool before_;
 };
 
 inline constexpr std::array every_trans{Trans::none, Trans::a, Trans::b, Trans::both};

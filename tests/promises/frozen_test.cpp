@@ -9,7 +9,6 @@
 #include "core/kernels/reduce.h"
 #include "core/products/blas.h"
 #include "core/products/thin_product.h"
-#include "core/products/unpacked_product.h"
 #include "core/random.h"
 #include "optim/parameters.h"
 
@@ -17,9 +16,8 @@ using namespace orrery;
 using namespace orrery::kernels;
 
 TEST_CASE("promise 1: the sizes that the bits of products depend on are frozen") {
-  // Products by BLAS, for two cores: tiles of at least 1,024 rows or 256 columns, with borders at multiples of 16; one
+  // Products by BLAS: tiles of at least 1,024 rows or 256 columns, with borders at multiples of 16; one
   // tile below 2^18 multiplications.
-  CHECK(least_tiles() == 2);
   CHECK(blas_tiles(4095, 512, 4096) == 2);
   CHECK(blas_tiles(4096, 512, 4096) == 4);
   CHECK(blas_tiles(512, 1023, 4096) == 2);
@@ -30,14 +28,9 @@ TEST_CASE("promise 1: the sizes that the bits of products depend on are frozen")
   CHECK(blas_tiles(17, 16, 4096) == 2);
   CHECK(blas_tiles(16, 16, 4096) == 1);
   CHECK(thin_rows == 16);
-  // Which products are thin, which run unpacked, and which are BLAS's.
+  // Which products are thin. All others add up in order.
   CHECK((runs_thin(16, Trans::b) && !runs_thin(17, Trans::b) && !runs_thin(16, Trans::none)));
   CHECK((!runs_thin(1, Trans::a) && !runs_thin(1, Trans::both)));
-  CHECK((runs_unpacked(64, 999, 2048, Trans::none) && !runs_unpacked(63, 999, 2048, Trans::none)));
-  CHECK((runs_unpacked(64, 256, 9999, Trans::none) && !runs_unpacked(64, 257, 2049, Trans::none)));
-  CHECK((runs_unpacked(512, 9, 512, Trans::b) && !runs_unpacked(511, 9, 512, Trans::b)));
-  CHECK((!runs_unpacked(512, 9, 513, Trans::b) && !runs_unpacked(1025, 9, 64, Trans::a)));
-  CHECK((runs_unpacked(1024, 9, 64, Trans::a) && !runs_unpacked(1024, 9, 63, Trans::a)));
   // The head's chunks of rows: at least 256, and 10 MB of logits.
   CHECK(row_chunk(2048, 10000, f32) == 256);
   CHECK(row_chunk(2048, 10000, f64) == 256);

@@ -77,7 +77,10 @@ void compare(const RandomOperation& operation, const Numbers& numbers, Rng& rng,
   std::vector<Call> calls;
   std::vector<std::vector<Tensor>> expected;
   const auto dtype_of = [](size_t i) { return i % 2 == 0 ? f32 : f64; };
-  for (i64 i = 0; i < at_once; ++i) calls.push_back(operation.draw(rng));
+  {
+    const small::Threads two(2);  // for the number of tiles of a product
+    for (i64 i = 0; i < at_once; ++i) calls.push_back(operation.draw(rng));
+  }
   for (const int threads : {1, 2, 3, 8}) {
     const small::Threads scope(threads);
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -92,7 +95,7 @@ void compare(const RandomOperation& operation, const Numbers& numbers, Rng& rng,
   }
 }
 
-bool uses_blas(const std::string& name) {
+bool makes_products(const std::string& name) {
   return name == "matmul" || name == "attention" || name == "convolution" || name.starts_with("linear") ||
          name.ends_with("feed_forward");
 }
@@ -100,7 +103,7 @@ bool uses_blas(const std::string& name) {
 void check_bits(bool products) {
   const Numbers numbers;
   for (const RandomOperation& operation : random_operations()) {
-    if (products != uses_blas(operation.name)) continue;
+    if (products != makes_products(operation.name)) continue;
     CAPTURE(operation.name);
     Rng rng(3);
     Tally tally;

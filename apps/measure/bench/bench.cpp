@@ -42,7 +42,7 @@ void write_results(const BenchOptions& options, const std::string& bench, const 
   if (options.json.empty()) return;
   const BlasInfo blas = blas_info();
   const nlohmann::ordered_json all = {
-      {"bench", bench},       {"cpu", cpu_name()},   {"threads", threads()},  {"tiles", least_tiles()},
+      {"bench", bench},       {"cpu", cpu_name()},   {"threads", threads()},  {"products", products_name(uses_blas())},
       {"seed", options.seed}, {"blas", blas.config}, {"kernel", blas.kernel}, {"blas_threads", blas.threading},
       {"results", results}};
   write_text(options.json, json_text(all, 2) + '\n');
@@ -71,12 +71,12 @@ void add_bench(CLI::App& benches, const std::string& name, const std::string& wh
   CLI::App& command = add_command(benches, name, what, footer);
   add_options(command, *options);
   add_threads(command, options->threads);
-  add_tiles(command, options->tiles);
+  add_products(command, options->by_blas);
   add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
     check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
-    set_least_tiles(static_cast<int>(options->tiles));
+    use_blas(options->by_blas);
     limit_tensors();
     return bench(*options);
   });

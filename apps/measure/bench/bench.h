@@ -23,7 +23,8 @@ struct BenchConfig;
 
 struct BenchOptions {
   std::string config{};  ///< name of a row in apps/measure/bench/configs.h
-  i64 threads = 1, tiles = 1, steps = 20, seed = 1;
+  i64 threads = 1, steps = 20, seed = 1;
+  bool by_blas = false;
   i64 batch = 0, length = 0, width = 0;  ///< replace the configuration's own; 0 keeps them
   i64 context = 256;                     ///< of `decode`: positions of each stream before the clock starts
   double dropout = -1;                   ///< below 0 means the configuration's own
@@ -80,7 +81,7 @@ void announce(const BenchOptions& options, i64 parameters = 0);
 nlohmann::ordered_json as_json(const BenchConfig& config);
 
 /// Writes `results` to the file of --json, if one was given, together with what they depend on: the benchmark, threads,
-/// tiles, seed, CPU and BLAS kernel.
+/// products, seed, CPU and BLAS kernel.
 void write_results(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results);
 
 }  // namespace orrery

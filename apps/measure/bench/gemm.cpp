@@ -171,7 +171,7 @@ std::function<void()> product_call(const Product& p, bool by_blas) {
     const Mat<const float> B(b.data<float>(), tb ? p.n : p.k, tb ? p.k : p.n);
     const Mat<float> C(c.write<float>(), p.m, p.n);
     if (p.kind() == ProductKind::heads)
-      return gemm_batch<float>(p.batch, {A, p.m * p.k}, {B, p.k * p.n}, {C, p.m * p.n}, p.trans);
+      return blas_batch<float>(p.batch, {A, p.m * p.k}, {B, p.k * p.n}, {C, p.m * p.n}, p.trans, false);
     if (by_blas) return gemm_by_blas<float>(A, B, C, p.trans);
     gemm<float>(A, B, C, p.trans);
   };

@@ -89,16 +89,16 @@ Speed measured_speed_of(const Machine& machine) {
 Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
   constexpr double good = 0.5, poor = 0.35;
   const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak;
-  const bool uses_blas = !has_narrow_vectors(machine.blas, machine.build.level);
   const std::string subject = "speed",
                     text = numbers(
                         "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS%s: %.0f and %.0f %% of "
                         "what the CPU can do (%.0f)",
-                        1e-9 * speed.ours, 1e-9 * speed.blas, uses_blas ? "" : ", which none uses", 100 * ours,
+                        1e-9 * speed.ours, 1e-9 * speed.blas, machine.uses_blas ? "" : ", which none uses", 100 * ours,
                         100 * blas, 1e-9 * speed.peak);
-  if ((uses_blas ? std::min(ours, blas) : ours) >= good) return {Verdict::ok, subject, text};
+  const double used = machine.uses_blas ? blas : ours;
+  if (used >= good) return {Verdict::ok, subject, text};
   if (busy) return {Verdict::note, subject, text + ", beside other programs", "measure again when these have ended"};
-  return {ours < poor ? Verdict::harmful : Verdict::note, subject, text, "see the lines build, threads and blas"};
+  return {used < poor ? Verdict::harmful : Verdict::note, subject, text, "see the lines build, threads and blas"};
 }
 
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {
@@ -111,7 +111,7 @@ std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {
     speed = measured_speed_of(machine);
     all.push_back(speed_finding(speed, load.verdict != Verdict::ok, machine));
   } catch (const Error& error) {  // an OpenBLAS that several threads cannot call
-    all.push_back({Verdict::harmful, "speed", error.what(), ""});
+    all.push_back({machine.uses_blas ? Verdict::harmful : Verdict::note, "speed", error.what(), ""});
   }
   return all;
 }

@@ -37,8 +37,8 @@ struct Speed {
 };
 /// Takes about half a second.
 Speed measured_speed_of(const Machine& machine);
-/// If other programs kept cores busy, nothing is harmful: another measurement may be better. A slow OpenBLAS alone is
-/// only to note, since most products are computed by our own kernels.
+/// If other programs kept cores busy, nothing is harmful: another measurement may be better. How fast OpenBLAS
+/// is counts only if it computes the products.
 Finding speed_finding(const Speed& speed, bool busy, const Machine& machine);
 
 /// Everything, in the order in which it is printed; measures for about a second.

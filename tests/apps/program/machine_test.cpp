@@ -39,12 +39,17 @@ TEST_CASE("what is read of this machine is plausible") {
   CHECK(watch_cores(machine.cores).busy <= machine.cores);
 }
 
-TEST_CASE("the first lines name seed, tiles, kernel, model and time") {
+TEST_CASE("the first lines name seed, products, model and time") {
   std::ostringstream out;
   print_start(out, {.seed = 42, .parameters = 128013, .expected_seconds = 75});
   CHECK(out.str().starts_with("seed 42, "));
-  CHECK(out.str().find(", products in at least 2 tiles, OpenBLAS ") != std::string::npos);
-  CHECK(out.str().find("kernel " + blas_info().kernel + "\n") != std::string::npos);
+  CHECK(out.str().find(", products by the library\n") != std::string::npos);
+  std::ostringstream with_blas;
+  use_blas(true);
+  print_start(with_blas, {});
+  use_blas(false);
+  CHECK(with_blas.str().find(", products by OpenBLAS ") != std::string::npos);
+  CHECK(with_blas.str().find(", kernel " + blas_info().kernel + "\n") != std::string::npos);
   CHECK(out.str().find("model of 128013 parameters\n") != std::string::npos);
   CHECK(out.str().find("expected time 1 min 15 s\n") != std::string::npos);
   const auto time_with_limit = [](double minutes) {
@@ -179,7 +184,7 @@ Machine good_machine() {
           .allowed = 2,
           .granted = 0,
           .threads = 2,
-          .tiles = 2,
+          .uses_blas = true,
           .blas = {.kernel = "SkylakeX", .config = "OpenBLAS 0.3.21 DYNAMIC_ARCH", .threading = "OpenMP"},
           .environment = {},
           .memory = {.total = 32 * half_gigabyte, .available = 16 * half_gigabyte, .limited = false}};
@@ -204,11 +209,10 @@ TEST_CASE("a good machine has one finding for each subject, and nothing to do") 
     subjects.push_back(finding.subject);
     texts.push_back(finding.text);
   }
-  CHECK(subjects == std::vector<std::string>{"cpu", "build", "threads", "tiles", "blas", "openmp", "memory"});
+  CHECK(subjects == std::vector<std::string>{"cpu", "build", "threads", "blas", "openmp", "memory"});
   CHECK(texts == std::vector<std::string>{"AMD EPYC 9B45, AVX-512, 2 cores", "Release build, -O3, for AVX-512",
-                                          "2 threads on 2 cores", "products are cut for 2 cores or more",
-                                          "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX", "no setting that costs speed",
-                                          "8.0 of 16.0 GB available"});
+                                          "2 threads on 2 cores", "OpenBLAS 0.3.21 (OpenMP), kernel SkylakeX",
+                                          "no setting that costs speed", "8.0 of 16.0 GB available"});
 }
 
 TEST_CASE("builds for tests, without optimisation, or for lesser CPUs are slow") {
@@ -267,30 +271,19 @@ TEST_CASE("a variable that leaves cores unused is named, a choice of --threads i
   CHECK(problem_of(machine, "threads") == "");
 }
 
-TEST_CASE("more threads than tiles leave some without work") {
-  Machine machine = good_machine();
-  machine.threads = machine.cores = machine.allowed = 8;
-  CHECK(problem_of(machine, "tiles") ==
-        "note: the deepest products are cut for 2 cores; --tiles 8 cuts them for 8 (and gives other bits, as another "
-        "seed would)");
-  machine.tiles = 8;
-  CHECK(problem_of(machine, "tiles") == "");
-}
-
-TEST_CASE("an OpenBLAS with narrower vectors than the build is harmful, whether it was told so or chose by itself") {
+TEST_CASE("an OpenBLAS with narrower vectors than the CPU is harmful if products use it, told so or by itself") {
   Machine machine = good_machine();
   machine.blas.kernel = "Prescott";
+  machine.uses_blas = false;
+  CHECK(problem_of(machine, "blas") == "");
+  machine.uses_blas = true;
   CHECK(problem_of(machine, "blas") ==
-        "warning: OpenBLAS 0.3.21 (OpenMP), kernel Prescott, which uses 128-bit vectors, and this CPU has AVX-512: no "
-        "product uses it, and large ones are slower; set OPENBLAS_CORETYPE=SkylakeX, or install a newer one");
+        "warning: OpenBLAS 0.3.21 (OpenMP), kernel Prescott, which uses 128-bit vectors, and this CPU has AVX-512: "
+        "products are slow; set OPENBLAS_CORETYPE=SkylakeX, or install a newer one");
   machine.environment["OPENBLAS_CORETYPE"] = "prescott";
   CHECK(problem_of(machine, "blas").ends_with("; set OPENBLAS_CORETYPE=SkylakeX, or unset it"));
-  machine.level = machine.build.level = VectorLevel::avx2;
+  machine.level = VectorLevel::avx2;
   CHECK(problem_of(machine, "blas").ends_with("; set OPENBLAS_CORETYPE=Haswell, or unset it"));
-  machine.build.level = VectorLevel::baseline;  // a build that is no wider uses it
-  CHECK(problem_of(machine, "blas").find("AVX2: large products are slow; set ") != std::string::npos);
-  machine.environment.erase("OPENBLAS_CORETYPE");
-  CHECK(problem_of(machine, "blas") == "");
 }
 
 TEST_CASE("little memory is said") {

@@ -186,7 +186,6 @@ TEST_CASE("without --max-memory the limit is nine tenths of what is free, and no
   } restored;
   RunOptions run;
   run.threads = threads();
-  run.tiles = least_tiles();
   set_up(run);
   const i64 limit = memory_counters().limit_bytes;
   CHECK(limit <= memory.total / 10 * 9);

@@ -56,7 +56,6 @@ void edit(const std::string& path, const std::string& key, const std::string& fr
 
 TEST_CASE("an unfinished training comes back with its recipe, its seed, its state and what the program added") {
   const TemporaryFolder folder;
-  const int tiles = least_tiles();
   TrainingRecipe recipe = line_recipe();
   recipe.average = 0.5;
   recipe.seed = 7;
@@ -65,13 +64,13 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
     CAPTURE(stop);
     SavedLine line(folder / "line", recipe);
     line.train_until(stop);
-    set_least_tiles(3);
+    use_blas(true);
     CHECK(line.keep());
-    set_least_tiles(tiles);
+    use_blas(false);
     const UnfinishedTraining read = read_unfinished("line", line.files);
     CHECK(to_json(read.recipe) == to_json(recipe));
     CHECK(read.recipe.seed == 7);
-    CHECK(read.tiles == 3);
+    CHECK(read.by_blas);
     CHECK(read.kernel == blas_info().kernel);
     CHECK(entry_of(read, "line", "colour") == "blue");
     CHECK(error_of([&] { entry_of(read, "line", "shape"); }) ==
@@ -196,7 +195,7 @@ TEST_CASE("a file that is not an unfinished training, of another program or dama
   CHECK(small::contains(edited("standing", "\"steps_done\":4", "\"steps_done\":13"), "steps_done"));
   CHECK(small::contains(edited("standing", "\"best_step\":3", "\"best_step\":5"), "best_step"));
   CHECK(small::contains(edited("standing", "\"positions\"", "\"places\""), "positions"));
-  CHECK(small::contains(edited("standing", "\"tiles\":", "\"tiles\":9"), "tiles"));
+  CHECK(small::contains(edited("standing", "\"products\":\"own\"", "\"products\":\"mkl\""), "products mkl"));
   CHECK(small::contains(
       edited("standing", "\"evaluations_since_best\":0", "\"evaluations_since_best\":9223372036854775807"),
       "evaluations_since_best must be"));
@@ -258,16 +257,16 @@ TEST_CASE("a text is refused before the training if it could not be saved beside
 }
 
 TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {
-  const int tiles = least_tiles();
   std::ostringstream heard;
   std::streambuf* const before = std::cerr.rdbuf(heard.rdbuf());
-  compute_as({.recipe = {}, .state = {}, .tiles = 5, .kernel = blas_info().kernel, .metadata = {}});
-  const int set = least_tiles();
+  compute_as({.recipe = {}, .state = {}, .by_blas = true, .kernel = blas_info().kernel, .metadata = {}});
+  const bool set = uses_blas();
+  compute_as({.recipe = {}, .state = {}, .by_blas = false, .kernel = "Other", .metadata = {}});
   const std::string silent = heard.str();
-  compute_as({.recipe = {}, .state = {}, .tiles = 1, .kernel = "Other", .metadata = {}});
+  compute_as({.recipe = {}, .state = {}, .by_blas = true, .kernel = "Other", .metadata = {}});
   std::cerr.rdbuf(before);
-  set_least_tiles(tiles);
-  CHECK(set == 5);
+  use_blas(false);
+  CHECK(set);
   CHECK(silent == "");
   CHECK(heard.str() ==
         "warning: this training began with OpenBLAS's kernel Other; its bits will not be those of an uninterrupted "

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/products/blas.h"
 #include "core/products/small_product.h"
 #include "core/products/thin_product.h"
 #include "core/tensor_ops.h"
@@ -20,6 +21,7 @@ using namespace orrery::products;
 using namespace orrery::small;
 
 TEST_CASE("products of several tiles agree with a triple loop") {
+  const Threads scope(2);
   Rng rng(2);
   for (const Trans trans : every_trans) {
     for (const auto& [m, n] : {std::pair<i64, i64>{450, 37}, {37, 450}, {900, 20}, {211, 211}}) {
@@ -30,27 +32,21 @@ TEST_CASE("products of several tiles agree with a triple loop") {
   }
 }
 
-TEST_CASE(
-    "the way of a product follows from its shape alone: few rows of A B^T are thin, the rest unpacked, and packed or "
-    "BLAS's") {
-  for (const bool with_blas : {true, false}) {
-    const auto way = [&](i64 m, i64 n, i64 k, Trans trans) { return gemm_way(m, n, k, trans, with_blas); };
-    const GemmWay rest = with_blas ? GemmWay::blas : GemmWay::packed;
-    CHECK(way(1, 4096, 4096, Trans::b) == GemmWay::thin);
-    CHECK(way(thin_rows, 8, 8, Trans::b) == GemmWay::thin);
-    CHECK(way(thin_rows + 1, 8, 8, Trans::b) == rest);
-    CHECK(way(thin_rows, 8, 8, Trans::none) == rest);
-    CHECK(way(thin_rows, 8, 8, Trans::both) == rest);
-    CHECK(way(64, 512, 512, Trans::none) == GemmWay::unpacked);
-    CHECK(way(512, 512, 512, Trans::b) == GemmWay::unpacked);
-    CHECK(way(512, 512, 512, Trans::a) == GemmWay::unpacked);
-    CHECK(way(512, 512, 2048, Trans::b) == rest);
-  }
+TEST_CASE("the way of a product: few rows of A B^T are thin, the rest packed; or BLAS computes all") {
+  CHECK(gemm_way(1, Trans::b) == GemmWay::thin);
+  CHECK(gemm_way(thin_rows, Trans::b) == GemmWay::thin);
+  CHECK(gemm_way(thin_rows + 1, Trans::b) == GemmWay::packed);
+  CHECK(gemm_way(thin_rows, Trans::none) == GemmWay::packed);
+  CHECK(gemm_way(thin_rows, Trans::both) == GemmWay::packed);
   CHECK(gemm_tiles(2, 4096, 512, Trans::b) == thin_tiles(4096, 512));
+  CHECK_FALSE(uses_blas());
+  const UseBlas by_blas;
+  CHECK(uses_blas());
+  for (const Trans trans : every_trans) CHECK(gemm_way(1, trans) == GemmWay::blas);
+  CHECK(gemm_tiles(2, 4096, 512, Trans::b) == blas_tiles(2, 4096, 512));
 }
 
-// Also run by tests/promises/narrow_blas_test.cpp, with a kernel of OpenBLAS with narrow vectors.
-TEST_CASE("bits of products do not depend on the threads") {
+TEST_CASE("bits of products do not depend on the threads, also of those by BLAS") {
   Rng rng(3);
   for (const auto& [m, n, k] :
        {std::array<i64, 3>{1, 700, 300}, {700, 1, 300}, {257, 259, 131}, {64, 1000, 64}, {1000, 96, 33}}) {
@@ -59,6 +55,9 @@ TEST_CASE("bits of products do not depend on the threads") {
     CHECK(same_for_any_threads([&] { return matmul(a_t, b, Trans::a); }));
     CHECK(same_for_any_threads([&] { return matmul(a, b_t, Trans::b); }));
     CHECK(same_for_any_threads([&] { return matmul(a_t.to(f64), b_t.to(f64), Trans::both); }));
+    const UseBlas by_blas;
+    CHECK(same_for_any_threads([&] { return matmul(a, b); }));
+    CHECK(same_for_any_threads([&] { return matmul(a, b_t, Trans::b); }));
   }
 }
 

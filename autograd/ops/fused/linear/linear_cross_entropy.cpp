@@ -7,8 +7,7 @@
 // its logits are overwritten with their gradient, which the products for dx and dW use at once. So the gradients are
 // computed in the forward pass, as if dy were 1; backward multiplies them by the actual dy (as in Liger Kernel, Hsu et
 // al. 2024). If there are several chunks, W is transposed once for all of them, and dW^T = x^T dz is added up instead
-// of dW = dz^T x. With the usual sizes both are then products that read their left factor in place
-// (core/products/unpacked_product.h); dz, which has K columns, would be too wide for that.
+// of dW = dz^T x: the left factor of that product, which has to be transposed, is then the narrow one.
 // This saves the memory of the logits and of their gradient (apps/measure/bench/README.md).
 // Shapes: x [..., d], W [K, d], b [K] or undefined, targets i32 [...].
 #include "autograd/ops/fused/linear/linear_cross_entropy.h"

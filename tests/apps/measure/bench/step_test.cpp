@@ -47,7 +47,7 @@ TEST_CASE("bench step prints its line and nothing else on stdout, and keeps it i
   const nlohmann::json kept = nlohmann::json::parse(file);
   CHECK(kept["bench"] == "step");
   CHECK(kept["threads"] == 1);
-  CHECK(kept["tiles"] == 2);
+  CHECK(kept["products"] == "own");
   CHECK(kept["seed"] == 1);
   CHECK_FALSE(kept["cpu"].get<std::string>().empty());
   CHECK(kept["results"]["config"]["name"] == "toy");

@@ -342,7 +342,7 @@ Result stopped_when(const std::string& condition, const std::string& arguments, 
 TEST_CASE("a toy that was stopped goes on to the bits of one that was not, at another number of threads") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model", log = folder / "log", json = folder / "json";
-  const std::string recipe = "toy --steps 3000 --seed 3 --dropout 0.2 --tiles 2 --hash " + small_toy_options;
+  const std::string recipe = "toy --steps 3000 --seed 3 --dropout 0.2 --products blas --hash " + small_toy_options;
   const Result whole = run(recipe + "--threads 1");
   REQUIRE(whole.exit_code == 0);
   const Result stopped = stopped_when("grep -q ^step '" + log + "'",
@@ -382,7 +382,7 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   check_failure(quoted_program + "toy --resume /nowhere/model", "No such file or directory");
   check_failure(quoted_program + "toy --load '" + file + ".resume' </dev/null", "is an unfinished training");
   check_failure(quoted_program + "lm sample --load '" + lm + ".resume'", "is an unfinished training");
-  check_usage_error(resume + "--tiles 4", "--resume", "--tiles");
+  check_usage_error(resume + "--products blas", "--resume", "--products");
   check_usage_error(resume + "--steps 6000", "--resume", "--steps");
   check_usage_error(resume + "--save x", "--resume", "--save");
   check_usage_error(resume + "--losses x", "--resume", "--losses");
