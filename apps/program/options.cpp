@@ -32,8 +32,7 @@ bool parse(const std::string& text, double& value) {
 }
 
 // The shortest text from which `parse` makes the same number.
-template <class T>
-std::string exact_text(T value) {
+template <class T> std::string exact_text(T value) {
   char text[32];
   return std::string(text, std::to_chars(text, std::end(text), value).ptr);
 }

@@ -99,8 +99,7 @@ struct FieldOption {
   const char* option;
 };
 /// Options for some fields of `config`, in this order. Error: it has no such field, or one without a help text.
-template <class Config>
-void add_fields(CLI::App& command, Config& config, std::initializer_list<FieldOption> chosen) {
+template <class Config> void add_fields(CLI::App& command, Config& config, std::initializer_list<FieldOption> chosen) {
   for (const FieldOption& each : chosen) {
     bool is_added = false;
     for_each_field(config, [&](nn::Field field, auto& value) {

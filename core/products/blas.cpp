@@ -41,10 +41,7 @@ class BlasThreads {
 constexpr auto* blas_gemm(float) { return &cblas_sgemm; }
 constexpr auto* blas_gemm(double) { return &cblas_dgemm; }
 
-template <class T>
-i64 inner_size(const Mat<const T>& a, Trans trans) {
-  return transposes_a(trans) ? a.rows : a.cols;
-}
+template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
 
 // c = op(a) op(b), or c += op(a) op(b) with `accumulate`: one call of BLAS.
 template <class T>
@@ -57,13 +54,11 @@ void single_product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& 
 }
 
 // The part of a factor that gives rows [begin, end) of op(a), or columns [begin, end) of op(b).
-template <class T>
-Mat<T> rows_of(const Mat<T>& a, bool transposed, i64 begin, i64 end) {
+template <class T> Mat<T> rows_of(const Mat<T>& a, bool transposed, i64 begin, i64 end) {
   if (transposed) return {a.data + begin, a.rows, end - begin, a.stride};
   return {a.data + begin * a.stride, end - begin, a.cols, a.stride};
 }
-template <class T>
-Mat<T> columns_of(const Mat<T>& b, bool transposed, i64 begin, i64 end) {
+template <class T> Mat<T> columns_of(const Mat<T>& b, bool transposed, i64 begin, i64 end) {
   return rows_of(b, !transposed, begin, end);
 }
 
@@ -103,8 +98,7 @@ void blas_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool ac
   });
 }
 
-template <class T>
-void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
+template <class T> void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans) {
   guard_blas();
   const BlasThreads all(threads());
   if (c.rows > 0 && c.cols > 0 && inner_size(a, trans) > 0) single_product(a, b, c, trans, false);

@@ -28,8 +28,7 @@ void blas_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& 
 
 /// The same product as one call of OpenBLAS, which shares it among its own threads: bits then depend on their number.
 /// Used only by benchmarks, as the yardstick for `gemm`.
-template <class T>
-void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
+template <class T> void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
 /// The number of tiles of such a product, along its longer side. Depends on the shape alone. Frozen: the tiles affect
 /// the bits of a result, so another rule would change the bits of trainings that use BLAS. For the same reason

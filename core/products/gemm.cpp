@@ -57,8 +57,7 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
   }
 }
 
-template <class T>
-void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+template <class T> void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
   product<T>(a, b, c, trans, accumulate, nullptr, nullptr);
 }
 
@@ -67,8 +66,7 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
   product<T>(a, b, c, trans, false, fill, finish);
 }
 
-template <class T>
-void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
+template <class T> void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
   const bool columns_of_a = trans == Trans::a;
   [[maybe_unused]] const i64 k = columns_of_a ? a.rows : a.cols;
   assert(trans != Trans::both && c.rows == (columns_of_a ? a.cols : a.rows));

@@ -27,8 +27,7 @@ namespace kernels {
 
 /// A matrix in memory that somebody else owns: element (i, j) is data[i * stride + j]. T is const if the matrix is only
 /// read.
-template <class T>
-struct Mat {
+template <class T> struct Mat {
   T* data;
   i64 rows, cols;
   i64 stride;  ///< elements from one row to the next (BLAS: the leading dimension), at least `cols`
@@ -39,8 +38,7 @@ struct Mat {
 };
 
 /// Sets every element to 0.
-template <class T>
-static void set_to_zero(const Mat<T>& c) {
+template <class T> static void set_to_zero(const Mat<T>& c) {
   for (i64 i = 0; i < c.rows; ++i) std::fill_n(c.data + i * c.stride, c.cols, T{0});
 }
 
@@ -48,8 +46,7 @@ constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == 
 constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }
 
 /// Matrices of the same size, each `step` elements after the one before.
-template <class T>
-struct MatBatch {
+template <class T> struct MatBatch {
   Mat<T> first;
   i64 step;
   Mat<T> operator[](i64 i) const { return {first.data + i * step, first.rows, first.cols, first.stride}; }
@@ -60,8 +57,7 @@ struct Tile {
   i64 row, row_end, column, column_end;
 };
 /// That tile of c as a matrix of its own.
-template <class T>
-static Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
+template <class T> static Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
   return {c.data + tile.row * c.stride + tile.column, tile.row_end - tile.row, tile.column_end - tile.column, c.stride};
 }
 

@@ -22,8 +22,7 @@ constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
 
 // A strip of B has the columns of a block of C (small_product.h). As many as there are in `panel` columns are packed at
 // once, since B is read by rows.
-template <class T>
-constexpr i64 strip_width = block_vectors* vector_bytes / sizeof(T);
+template <class T> constexpr i64 strip_width = block_vectors* vector_bytes / sizeof(T);
 // Where several blocks of A need them, the strips of at most this many columns are kept.
 constexpr i64 most_columns = 1024;
 
@@ -32,8 +31,7 @@ constexpr i64 most_columns = 1024;
 struct Blocking {
   i64 depth, block_bytes;
 };
-template <class T>
-const Blocking& blocking() {
+template <class T> const Blocking& blocking() {
   static const Blocking read_once = [] {
     i64 first = 1 << 15, second = 1 << 19;  // where the system does not tell
 #ifdef _SC_LEVEL1_DCACHE_SIZE
@@ -68,30 +66,26 @@ Cut cut_of(i64 m, i64 n) {
 }
 
 // The square matrix of the vectors v[0], v[1], ... is transposed: quarters are exchanged, then theirs, and so on.
-template <size_t step, class V, size_t... l>
-void exchange(V& a, V& b, std::index_sequence<l...>) {
+template <size_t step, class V, size_t... l> void exchange(V& a, V& b, std::index_sequence<l...>) {
   constexpr size_t lanes = sizeof...(l);
   const V upper = __builtin_shufflevector(a, b, ((l & step) == 0 ? l : lanes + l - step)...);
   b = __builtin_shufflevector(a, b, ((l & step) == 0 ? l + step : lanes + l)...);
   a = upper;
 }
-template <size_t lanes, size_t step = lanes / 2, class V>
-void transpose_vectors(V* v) {
+template <size_t lanes, size_t step = lanes / 2, class V> void transpose_vectors(V* v) {
   for (size_t i = 0; i < lanes; ++i)
     if ((i & step) == 0) exchange<step>(v[i], v[i + step], std::make_index_sequence<lanes>());
   if constexpr (step > 1) transpose_vectors<lanes, step / 2>(v);
 }
 
 // The part of x that begins at (i, p).
-template <class T>
-Strided<T> part_from(const Strided<T>& x, i64 i, i64 p) {
+template <class T> Strided<T> part_from(const Strided<T>& x, i64 i, i64 p) {
   return {x.data + i * x.row + p * x.column, x.row, x.column};
 }
 
 // Rows [0, rows) and columns [0, depth) of `from` become columns of `to`, which are `width` apart and padded with
 // zeros. A few numbers beyond them may be overwritten.
-template <class T, i64 width>
-void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
+template <class T, i64 width> void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
   constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T),
                 at_once = width % lanes == 0 ? 1 : width / lanes + 1;
   using Vector = typename VectorOf<T, lanes>::type;
@@ -117,19 +111,16 @@ void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
 }
 
 // op(A), and the transpose of op(B).
-template <class T>
-Strided<T> left_factor(const Mat<const T>& a, Trans trans) {
+template <class T> Strided<T> left_factor(const Mat<const T>& a, Trans trans) {
   return transposes_a(trans) ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
 }
-template <class T>
-Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
+template <class T> Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
   return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
 }
 
 // A packed block of A with as many rows as c, times a packed strip of B. What is needed next of c and of B, whose next
 // strip follows this one, is fetched meanwhile.
-template <class T>
-void block_product(const T* block, const Mat<const T>& strip, const Mat<T>& c, bool add) {
+template <class T> void block_product(const T* block, const Mat<const T>& strip, const Mat<T>& c, bool add) {
   constexpr i64 in_line = 64 / sizeof(T);
   const i64 panels = (c.rows + block_rows - 1) / block_rows, size = strip.rows * strip.stride,
             share = (size / in_line + panels - 1) / panels * in_line;
@@ -144,8 +135,7 @@ void block_product(const T* block, const Mat<const T>& strip, const Mat<T>& c, b
 }
 
 // A product for one tile of C, whose rows are those of a and whose columns are the rows of b_t, by one thread.
-template <class T>
-class TileProduct {
+template <class T> class TileProduct {
  public:
   TileProduct(i64 rows, i64 columns, i64 k)
       : in_place_(rows <= rows_in_place || columns <= columns_in_place || k <= depth_in_place),
@@ -207,10 +197,7 @@ class TileProduct {
   bool keeps_;
 };
 
-template <class T>
-i64 inner_size(const Mat<const T>& a, Trans trans) {
-  return transposes_a(trans) ? a.rows : a.cols;
-}
+template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
 
 }  // namespace
 

@@ -6,8 +6,7 @@
 namespace orrery::kernels {
 namespace {
 
-template <class T>
-struct Operands {
+template <class T> struct Operands {
   i64 k;
   Strided<T> a;
   const T* b;
@@ -107,8 +106,7 @@ constexpr i64 rows_worth_a_copy = 64;
 
 }  // namespace
 
-template <class T>
-void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
+template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
   constexpr size_t lanes = vector_bytes / sizeof(T);
   constexpr i64 width = static_cast<i64>(lanes);
   const i64 m = c.rows, n = c.cols;

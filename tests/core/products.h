@@ -61,16 +61,14 @@ inline Case random_case(Rng& rng) {
           rng.uniform() < 0.5};
 }
 
-template <class T>
-std::vector<T> random_values(i64 n, Rng& rng) {
+template <class T> std::vector<T> random_values(i64 n, Rng& rng) {
   std::vector<T> values(static_cast<size_t>(n));
   for (T& value : values) value = static_cast<T>(2 * rng.uniform() - 1);
   return values;
 }
 
 /// Element (i, j) of the product number `x` by its definition, in double.
-template <class T>
-double exact(const Case& s, const std::vector<T>& a, const std::vector<T>& b, i64 x, i64 i, i64 j) {
+template <class T> double exact(const Case& s, const std::vector<T>& a, const std::vector<T>& b, i64 x, i64 i, i64 j) {
   const i64 lda = s.a_cols() + s.extra_a, ldb = s.b_cols() + s.extra_b;
   double total = 0;
   for (i64 l = 0; l < s.k; ++l) {
@@ -117,8 +115,7 @@ double error_of_multiply(const Case& s, Rng& rng, bool batched, const Multiply& 
 }
 
 /// The same of gemm (one product) or gemm_batch.
-template <class T>
-double error_of_case(const Case& s, Rng& rng, bool batched) {
+template <class T> double error_of_case(const Case& s, Rng& rng, bool batched) {
   return error_of_multiply<T>(s, rng, batched, [&](const auto& a, const auto& b, const auto& c) {
     if (batched)
       gemm_batch<T>(s.batch, a, b, c, s.trans, s.accumulate);

@@ -16,8 +16,7 @@ namespace {
 
 constexpr int random_products = 1546;
 
-template <class T>
-constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
+template <class T> constexpr T not_a_number = std::numeric_limits<T>::quiet_NaN();
 
 // What is wrong with the operands of a product.
 enum class PoisonedPart {
@@ -50,8 +49,7 @@ constexpr std::array<Size, 13> sizes{{{1, 1, 1},
                                       {65, 67, 64}}};
 
 // A matrix in memory of its own with three elements between its rows.
-template <class T>
-struct Padded {
+template <class T> struct Padded {
   static constexpr i64 gap = 3;
   i64 rows, cols;
   std::vector<T> memory;
@@ -66,15 +64,13 @@ struct Padded {
 };
 
 // Element (i, j) of op(x).
-template <class T>
-T& element(Padded<T>& x, bool transposed, i64 i, i64 j) {
+template <class T> T& element(Padded<T>& x, bool transposed, i64 i, i64 j) {
   return transposed ? x.at(j, i) : x.at(i, j);
 }
 
 // Runs one poisoned product; counts the elements of C that should be NaN and are not, and those that should be the
 // number a product of ones gives and are something else.
-template <class T>
-i64 wrong_elements(Size s, Trans trans, PoisonedPart poison) {
+template <class T> i64 wrong_elements(Size s, Trans trans, PoisonedPart poison) {
   const bool ta = transposes_a(trans), tb = transposes_b(trans), adds = poison == PoisonedPart::element_of_c;
   const T nan = not_a_number<T>, between = poison == PoisonedPart::between_rows ? nan : T{7};
   const T value_of_a = poison == PoisonedPart::infinity_by_zero ? T{0} : T{1};

@@ -27,8 +27,7 @@ std::string form_of(Trans trans) {
 
 // For an operation that works on chunks of rows, since its inner result of `columns` columns is not kept
 // (core/kernels/reduce.h). Calls add(rows of a chunk, number of such chunks), and once more for a shorter last one.
-template <class Add>
-void in_chunks(i64 rows, i64 columns, const Add& add) {
+template <class Add> void in_chunks(i64 rows, i64 columns, const Add& add) {
   const i64 chunk = row_chunk(rows, columns, f32), left = rows % chunk;
   add(chunk, rows / chunk);
   if (left > 0) add(left, i64{1});

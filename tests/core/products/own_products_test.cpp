@@ -163,8 +163,7 @@ namespace {
 
 // The largest difference between packed_product and BLAS's, divided by sqrt(k + 1). The rows of all matrices are one
 // number longer than they need to be, and everything beyond is NaN.
-template <class T>
-double difference_to_blas(const OwnShape& s, bool accumulate) {
+template <class T> double difference_to_blas(const OwnShape& s, bool accumulate) {
   Rng rng(11);
   const Case c{1, s.m, s.n, s.k, 1, 1, 1, s.trans, accumulate};
   const auto matrix = [&](i64 rows, i64 cols) {

@@ -89,8 +89,7 @@ struct LinearCrossEntropy {
 
   // Turns one row of x W^T into dL/dz and adds it to `sums` if there is a bias. Returns the loss of the row. `factor`
   // is 1 / q.divisor.
-  template <class T>
-  double loss_row(i64 K, i32 target, const T* bias, T factor, T* z, T* sums) const {
+  template <class T> double loss_row(i64 K, i32 target, const T* bias, T factor, T* z, T* sums) const {
     const double on = q.on, off = q.off;
     if (bias) add_to(K, bias, z);
     const T m = row_shift(z, K);
