@@ -225,7 +225,6 @@ CLI::Option* add_products(CLI::App& command, bool& by_blas) {
       "Who computes matrix products: the library, or OpenBLAS, which changes the last bits of the results",
       [&by_blas] { return size_t{by_blas}; }, [&by_blas](size_t chosen) { by_blas = chosen == 1; });
 }
-std::string products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }
 

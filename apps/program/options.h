@@ -90,8 +90,6 @@ CLI::Option* add_threads(CLI::App& command, i64& threads);
 
 /// `--products own` or `--products blas`. Sets `by_blas` to its default, `uses_blas`. Pass the value to `use_blas`.
 CLI::Option* add_products(CLI::App& command, bool& by_blas);
-/// The value of `--products`.
-std::string products_name(bool by_blas);
 
 /// Sets the text that the help shows as the default of `option`.
 void show_default(CLI::Option* option, const std::string& text);

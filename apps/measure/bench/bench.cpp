@@ -18,6 +18,7 @@
 #include "core/files/json.h"
 #include "core/machine/parallel.h"
 #include "core/products/blas.h"
+#include "core/products/gemm.h"
 
 namespace orrery {
 
