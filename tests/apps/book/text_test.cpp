@@ -114,6 +114,14 @@ ORRERY_CHAPTER(7)
 ORRERY_CHAPTER(8)
 ORRERY_CHAPTER(9)
 
+TEST_CASE("the appendix, the page for teachers and that on bugs say in Chinese what they say in English") {
+  const auto read = [](const std::string& file) {
+    return make_chapter(0, "../" + file, lines_of("apps/book/" + file));
+  };
+  for (const std::string text : {"appendix", "teachers", "bugs/README"})
+    CHECK(report(translation_problems(read(text + ".zh.md"), read(text + ".md"))) == "");
+}
+
 TEST_CASE("an excerpt that its file does not have is found") {
   const auto problems = [](const std::string& text) {
     return without_place(excerpt_problems(chapter_saying(text), [](const std::string& path) {
