@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <sstream>
@@ -82,20 +85,53 @@ std::string difference(const Tensor& got, const Tensor& expected, double toleran
 
 constexpr size_t indent = 8, columns = 100;  // of what follows the line of a question
 
+// Columns of a terminal: in UTF-8 a byte 10xxxxxx continues a letter, and a Chinese one takes two columns.
+size_t width(const std::string& text) {
+  size_t result = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    result += (byte & 0xC0) == 0x80 ? 0 : byte >= 0xE3 ? 2 : 1;
+  }
+  return result;
+}
+
+// A word in parts, between which a line may end: Chinese has no spaces, and is broken behind its commas and stops.
+std::vector<std::string> parts_of(const std::string& word) {
+  static const std::vector<std::string> stops{"，", "、", "：", "；", "。", "？"};
+  std::vector<std::string> parts{""};
+  for (size_t i = 0; i < word.size(); ++i) {
+    parts.back() += word[i];
+    const auto ends = [&](const std::string& stop) { return parts.back().ends_with(stop); };
+    if (i + 1 < word.size() && std::any_of(stops.begin(), stops.end(), ends)) parts.emplace_back();
+  }
+  return parts;
+}
+
 // The text in lines that fit beside the indent, broken between words. The first keeps its own leading spaces, the
 // others begin with `hanging`.
 std::string wrapped(const std::string& text, const std::string& hanging = "  ") {
   std::istringstream words(text);
   std::string result, line = text.substr(0, std::min(text.size(), text.find_first_not_of(' '))), space;
+  bool begun = false;
   for (std::string word; words >> word; space = " ") {
-    if (!space.empty() && line.size() + space.size() + word.size() > columns - indent) {
-      result += line + "\n";
-      line = hanging;
+    for (const std::string& part : parts_of(word)) {
+      if (begun && width(line + space + part) > columns - indent) {
+        result += line + "\n";
+        line = hanging;
+        space.clear();
+      }
+      line += space + part;
       space.clear();
+      begun = true;
     }
-    line += space + word;
   }
   return result + line;
+}
+
+// The translation of a text; the text itself where there is none.
+const std::string& translated(const std::string& text, const Translations& translations) {
+  const auto found = translations.find(text);
+  return found == translations.end() ? text : found->second;
 }
 
 // What to ask about code that fails a part of the proof; "" where the part's own message says it.
@@ -131,7 +167,7 @@ bool off_by_one_ratio(const Proof& proof) {
 }
 
 // The first part that failed, to its first coordinate; a question about it; and how many others failed.
-std::string first_problem(const Proof& proof) {
+std::string first_problem(const Proof& proof, const Translations& translations) {
   const auto first = std::find_if(proof.parts.begin(), proof.parts.end(), [](const ProofPart& p) { return !p.ok; });
   if (first == proof.parts.end()) return "";
   std::istringstream lines(first->name + ": " + first->detail);
@@ -145,7 +181,7 @@ std::string first_problem(const Proof& proof) {
     complete = !line.ends_with(':');  // "with inputs 4 times as large:" is not yet the problem
   }
   const std::string question = question_about(proof, *first);
-  if (!question.empty()) result += wrapped(question) + "\n";
+  if (!question.empty()) result += wrapped(translated(question, translations)) + "\n";
   std::string names;
   i64 others = 0;
   for (auto part = first + 1; part != proof.parts.end(); ++part) {
@@ -161,6 +197,26 @@ std::string first_problem(const Proof& proof) {
 
 }  // namespace
 
+Translations translations_for_reader() {
+  Translations result;
+  std::string language;
+  for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"})
+    if (const char* value = std::getenv(name); value != nullptr && language.empty()) language = value;
+  if (!language.starts_with("zh")) return result;
+  std::ifstream table(std::filesystem::path(__FILE__).replace_filename("hints.zh.txt"));
+  std::string english;
+  for (std::string line; std::getline(table, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    if (english.empty()) {
+      english = line;
+    } else {
+      result[english] = line;
+      english.clear();
+    }
+  }
+  return result;
+}
+
 void Grader::ask(std::string question, const std::function<std::string()>& hint,
                  const std::function<std::string()>& wrong) {
   std::string what;
@@ -172,7 +228,8 @@ void Grader::ask(std::string question, const std::function<std::string()>& hint,
   const bool right = what.empty();
   // What the first failed for often fails later questions, too, and their hints would lead elsewhere.
   const bool first = std::all_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.right; });
-  answers_.push_back({std::move(question), right, std::move(what), right || !first ? "" : hint()});
+  answers_.push_back({std::move(question), right, std::move(what),
+                      right || !first ? "" : translated(hint(), translations_), translated("hint:", translations_)});
   if (live_) *live_ << answers_.back() << std::flush;
 }
 
@@ -217,7 +274,7 @@ void Grader::prove(std::string question, std::string hint, const std::function<S
   const auto wrong = [&] {
     const Proof proof = orrery::prove(sample(), {.mutants = false});
     one_ratio = off_by_one_ratio(proof);
-    return first_problem(proof);
+    return first_problem(proof, translations_);
   };
   ask(
       std::move(question), [&] { return one_ratio ? forgotten_factor : hint; }, wrong);
@@ -256,7 +313,8 @@ std::ostream& operator<<(std::ostream& out, const Grader::Answer& answer) {
   out << (answer.right ? "passed  " : "FAILED  ") << answer.question << '\n';
   if (answer.right) return out;
   const std::string margin(indent, ' ');
-  const std::string hint = answer.hint.empty() ? "" : wrapped("hint: " + answer.hint, "      ");
+  const std::string label = answer.label + (answer.label.ends_with(':') ? " " : "");  // a Chinese colon is wide enough
+  const std::string hint = answer.hint.empty() ? "" : wrapped(label + answer.hint, "      ");
   for (const std::string& text : {answer.what, hint}) {
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) out << margin << line << '\n';
@@ -271,7 +329,7 @@ std::ostream& operator<<(std::ostream& out, const Grader& grader) {
 
 int grade_program(void (*grade)(Grader&)) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // also into a pipe: what the student's code prints before a crash is seen
-  Grader grader(&std::cout);
+  Grader grader(&std::cout, translations_for_reader());
   try {
     grade(grader);
   } catch (const std::exception& error) {  // from the student's code, called outside of a question

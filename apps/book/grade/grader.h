@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -24,17 +25,26 @@ template <class T> struct Expected {
   double tolerance;
 };
 
+/// What the grader says in another language: each English text and its translation.
+using Translations = std::map<std::string, std::string>;
+/// The hints in Chinese, hints.zh.txt, if the reader's language is: if the first of LC_ALL, LC_MESSAGES, LANG that is
+/// not empty begins with "zh". Else nothing.
+Translations translations_for_reader();
+
 class Grader {
  public:
   /// One question and its answer.
   struct Answer {
     std::string question;
     bool right = false;
-    std::string what, hint;  ///< what is wrong, and a hint if it is the first that is wrong; empty when right
+    std::string what, hint;       ///< what is wrong, and a hint if it is the first that is wrong; empty when right
+    std::string label = "hint:";  ///< what is printed before the hint
   };
 
   /// Each answer is printed to `live`, if there is one, as soon as it is known: what comes after it may crash.
-  explicit Grader(std::ostream* live = nullptr) : live_(live) {}
+  /// Hints that `translations` has not are given in English.
+  explicit Grader(std::ostream* live = nullptr, Translations translations = {})
+      : live_(live), translations_(std::move(translations)) {}
 
   /// Right if `ask` returns true. If `ask` throws an exception, the answer is wrong and shows the exception's text,
   /// here and in all questions below.
@@ -67,6 +77,7 @@ class Grader {
   void ask(std::string question, const std::function<std::string()>& hint, const std::function<std::string()>& wrong);
   void ask(std::string question, std::string hint, const std::function<std::string()>& wrong);
   std::ostream* live_;
+  Translations translations_;
   std::vector<Answer> answers_;
 };
 

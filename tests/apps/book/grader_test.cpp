@@ -3,7 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
 #include <limits>
+#include <map>
+#include <optional>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -11,6 +17,7 @@
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
+#include "tests/style_source.h"
 
 using namespace orrery;
 using orrery::book::Grader;
@@ -44,6 +51,60 @@ struct HalfSlope {  // y = x x, whose slope is said to be x
   }
   void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy * x); }
 };
+
+using Variables = std::map<std::string, std::string>;
+
+// The reader's language, for as long as it lives: what of the three variables is not named is not set.
+class Language {
+ public:
+  explicit Language(const Variables& variables) {
+    for (const auto& [name, value] : variables_) {
+      const auto wanted = variables.find(name);
+      set(name, wanted == variables.end() ? std::nullopt : std::optional(wanted->second));
+    }
+  }
+  ~Language() {
+    for (const auto& [name, value] : variables_) set(name, value);
+  }
+  Language(const Language&) = delete;
+  Language& operator=(const Language&) = delete;
+
+ private:
+  static std::optional<std::string> now(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? std::optional<std::string>(value) : std::nullopt;
+  }
+  static void set(const std::string& name, const std::optional<std::string>& value) {
+    value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+  std::map<std::string, std::optional<std::string>> variables_{
+      {"LC_ALL", now("LC_ALL")}, {"LC_MESSAGES", now("LC_MESSAGES")}, {"LANG", now("LANG")}};
+};
+
+std::string without_spaces(std::string text) {
+  std::erase(text, ' ');
+  return text;
+}
+
+// The sentences of a source, which end with a stop or a question mark: in what grades, these are the hints. Literals
+// beside each other are one; a question's name is no sentence.
+void add_sentences(const std::filesystem::path& path, std::set<std::string>& sentences) {
+  const std::string text = contents(path);
+  std::string joined;
+  const auto end = [&] {
+    if (joined.find(' ') != joined.npos && (joined.back() == '.' || joined.back() == '?')) sentences.insert(joined);
+    joined.clear();
+  };
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text.compare(i, 2, "//") == 0) {
+      i = text.find('\n', i);
+    } else if (text[i] == '"') {
+      for (++i; text[i] != '"'; ++i) joined += text[i] == '\\' ? text[++i] : text[i];
+    } else if (!std::isspace(static_cast<unsigned char>(text[i]))) {
+      end();
+    }
+  }
+}
 
 }  // namespace
 
@@ -216,4 +277,77 @@ TEST_CASE("a leak is a wrong answer, shown by its matrix") {
   CHECK_FALSE(g.answers()[1].right);
   CHECK(g.answers()[1].what.find("row 0   0 # X X\n") != std::string::npos);
   CHECK(g.answers()[1].what.ends_with("LEAK: x position 1 of row 0 -> y position 0 of row 0, and 2 more\n"));
+}
+
+TEST_CASE("every hint has a Chinese translation, and every translation its hint") {
+  const Language chinese(Variables{{"LANG", "zh_CN.UTF-8"}});
+  const book::Translations translations = book::translations_for_reader();
+  std::set<std::string> hints;
+  const std::filesystem::path book = style::root / "apps/book";
+  for (int chapter = 0; chapter < 10; ++chapter)
+    add_sentences(book / ("ch" + std::to_string(chapter)) / "exercises/grades.h", hints);
+  for (const char* path : {"bugs/grades.h", "bugs/grades_of_steps.h", "grade/grader.cpp"})
+    add_sentences(book / path, hints);
+  for (const auto& entry : std::filesystem::directory_iterator(book / "own")) add_sentences(entry.path(), hints);
+  CHECK(hints.size() > 300);
+  for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
+  hints.insert("hint:");
+  for (const auto& [english, translation] : translations) {
+    CHECK_MESSAGE(hints.contains(english), "no hint: ", english);
+    CHECK_MESSAGE(style::columns_of(translation) != translation.size(), "not Chinese: ", translation);
+  }
+}
+
+TEST_CASE("the reader's language is that of LC_ALL, else of LC_MESSAGES, else of LANG") {
+  const auto is_chinese = [](const Variables& variables) {
+    const Language language(variables);
+    return !book::translations_for_reader().empty();
+  };
+  CHECK(is_chinese({{"LANG", "zh_CN.UTF-8"}}));
+  CHECK(is_chinese({{"LC_MESSAGES", "zh_TW"}, {"LANG", "en_US.UTF-8"}}));
+  CHECK(is_chinese({{"LC_ALL", "zh"}, {"LC_MESSAGES", "de_DE"}, {"LANG", "C"}}));
+  CHECK(is_chinese({{"LC_ALL", ""}, {"LANG", "zh_CN"}}));  // an empty one is as good as none
+  CHECK_FALSE(is_chinese({{"LC_ALL", "C"}, {"LANG", "zh_CN.UTF-8"}}));
+  CHECK_FALSE(is_chinese({{"LC_MESSAGES", "en_US"}, {"LANG", "zh_CN.UTF-8"}}));
+  CHECK_FALSE(is_chinese({{"LANG", "en_US.UTF-8"}}));
+  CHECK_FALSE(is_chinese({}));
+}
+
+TEST_CASE("a Chinese reader gets hints in Chinese, in lines that fit; one without a translation in English") {
+  const Language chinese(Variables{{"LANG", "zh_CN.UTF-8"}});
+  const auto said = [](const std::string& hint) {
+    Grader g(nullptr, book::translations_for_reader());
+    g.check("one is two", hint, [] { return false; });
+    std::ostringstream out;
+    out << g.answers().at(0);
+    return out.str();
+  };
+  CHECK(said("The forward was right.") == "FAILED  one is two\n        no\n        提示：前向函数本来就对。\n");
+  CHECK(said("Halve it.") == "FAILED  one is two\n        no\n        提示：Halve it.\n");
+  for (const auto& [english, translation] : book::translations_for_reader()) {
+    std::istringstream lines(said(english));
+    std::string line, joined;
+    while (std::getline(lines, line)) {
+      CHECK_MESSAGE(style::columns_of(line) <= 100, line);
+      joined += line;
+    }
+    CHECK(without_spaces(joined).ends_with(without_spaces(translation)));
+  }
+  Grader g(nullptr, book::translations_for_reader());
+  g.prove("proof", "Where is x?", sample_of("f", [](const Variable& x) { return apply(HalfSlope{}, x); }, {{2, 3}}));
+  std::ostringstream out;
+  out << g.answers().at(0);
+  CHECK(out.str().find("        analytic 是反向函数给出的") != std::string::npos);
+  CHECK(out.str().find("        提示：所有的数都差同一个倍数：") != std::string::npos);
+}
+
+TEST_CASE("the program that grades an exercise speaks the reader's language") {
+  const Language chinese(Variables{{"LANG", "zh_CN.UTF-8"}});
+  std::ostringstream out;
+  std::streambuf* const before = std::cout.rdbuf(out.rdbuf());
+  const int code =
+      book::grade_program([](Grader& g) { g.check("it falls", "tanh never falls.", [] { return false; }); });
+  std::cout.rdbuf(before);
+  CHECK(code == 1);
+  CHECK(out.str() == "FAILED  it falls\n        no\n        提示：tanh 从不下降。\n0 of 1 passed\n");
 }

@@ -33,8 +33,8 @@ class ReadersTree {
   }
   /// Runs apps/run there; text is stdout and stderr.
   Result run(const std::string& arguments, const std::string& variables = in_build_folder) const {
-    return orrery::program::shell("cd '" + folder_.path().string() + "' && " + variables + " apps/run " + arguments +
-                                  " 2>&1");
+    return orrery::program::shell("cd '" + folder_.path().string() + "' && LC_ALL=C " + variables + " apps/run " +
+                                  arguments + " 2>&1");
   }
   std::string path(const std::string& name) const { return folder_ / ("apps/" + name); }
 
