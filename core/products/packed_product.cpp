@@ -26,8 +26,8 @@ template <class T> constexpr i64 strip_width = block_vectors* vector_bytes / siz
 // Where several blocks of A need them, the strips of at most this many columns are kept.
 constexpr i64 most_columns = 1024;
 
-// What is packed at once: this many inner numbers, which is the depth of a strip that fills the first cache, if there
-// are not fewer of them; and a block of A of this size, most of the second cache.
+// What is packed at once: this many inner numbers, so that a strip fills the first cache, but at least 256 of them; and
+// a block of A of this size, most of the second cache.
 struct Blocking {
   i64 depth, block_bytes;
 };
@@ -45,6 +45,7 @@ template <class T> const Blocking& blocking() {
 
 // The length of parts that are equal, multiples of `step`, and about `most` or less.
 i64 even_part(i64 size, i64 most, i64 step) {
+  most = std::max(most, step);
   const i64 parts = std::max<i64>(1, (size + most - 1) / most);
   return std::max<i64>(1, (size + parts * step - 1) / (parts * step)) * step;
 }

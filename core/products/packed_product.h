@@ -1,9 +1,9 @@
 // Chapter 8. Packed products: the products of a Transformer's layers.
 //
 // If A and B are large, each number is read many times, and from far away. So a block of A and strips of B are first
-// copied ("packed") in the order in which they are read: the block stays in the second cache, a strip in the first, and
-// small_product.h multiplies them. Either factor may be transposed, since only packing sees how it is stored. Where C
-// has few columns, a packed number of A would be used only a few times: A is then read in place.
+// copied ("packed") in the order in which they are read: the block stays in the second cache, a strip in the first if
+// it fits, and small_product.h multiplies them. Either factor may be transposed, since only packing sees how it is
+// stored. Where C has few columns, a packed number of A would be used only a few times: A is then read in place.
 //
 // A sum runs over the inner index in order, whatever is packed. So the bits of a result depend neither on the blocks,
 // whose sizes follow from the CPU's caches, nor on the threads, nor on the width of vectors.

@@ -1,6 +1,6 @@
-// Chapter 8. Products of matrices that are too small for BLAS, such as those of a single attention head.
+// Chapter 8. Products of small matrices, such as those of a single attention head, and of packed blocks of large ones.
 //
-// BLAS first copies both factors into a layout of its own, which costs more than a small product itself
+// Copying both factors into a layout of one's own costs more than a small product itself
 // (apps/measure/bench/README.md). Here C is computed in blocks that stay in registers while the inner index runs once
 // over k. Each step loads a few vectors from a row of B and one number from each row of A, and multiplies each vector
 // with each number. Rows of B and C must be contiguous. A is read one number at a time, with any strides, so A^T costs

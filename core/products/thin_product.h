@@ -1,7 +1,7 @@
 // Chapter 8. Products with few rows: a model that writes one token at a time reads all its weights for one row of x.
 //
 // With one row of x there are only two operations for each number of W, so reading W from memory takes all the time.
-// Copying W into another layout, as BLAS does for large products, would only add to it. Here the rows of W are read in
+// Copying W into another layout, as for large products, would only add to it. Here the rows of W are read in
 // place, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector
 // has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
 // on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/measure/bench/README.md.

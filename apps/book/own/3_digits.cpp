@@ -1,7 +1,7 @@
 // Chapter 9. Milestone own.3: digits.
 //
 // A network with one hidden layer reads digits written by hand, 8 x 8 pixels. It learns from the first 1347 lines of
-// apps/data/digits.txt; its exam are the other 450, by other writers.
+// apps/data/digits.txt; its exam are the other 450.
 #include <fstream>
 
 #include "apps/book/own/framework.h"

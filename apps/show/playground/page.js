@@ -40,6 +40,7 @@ function parsed(text) {
   if (wrong >= 0) return {problem: parts[wrong] + " is not one of " + data.alphabet};
   if (tokens.length < 1 || tokens.length > data.max_length)
     return {problem: "1 to " + data.max_length + " symbols, not " + tokens.length};
+  if (data.begin_is_symbol && tokens[0] !== data.begin) return {problem: "begin with " + word(data.begin)};
   return {tokens};
 }
 
@@ -296,11 +297,11 @@ byId("positions").addEventListener("change", (event) => { off.positions = !event
 byId("restore").addEventListener("click", () => { off.heads.clear(); off.positions = false; change(); });
 byId("chosen-on").addEventListener("change", (event) => switchHeads([{...chosen}], event.target.checked));
 document.addEventListener("keydown", (event) => {
-  if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, button")) return;
+  if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input:not([type=checkbox])")) return;
   if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
     pause();
     go(step + (event.key === "ArrowRight" ? 1 : -1));
-  } else if (event.key === " ") {
+  } else if (event.key === " " && !event.target.closest("input, button")) {
     event.preventDefault();
     play();
   }
