@@ -292,9 +292,9 @@ TEST_CASE("every hint has a Chinese translation, and every translation its hint"
   CHECK(hints.size() > 300);
   for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
   hints.insert("hint:");
-  for (const auto& [english, translation] : translations) {
-    CHECK_MESSAGE(hints.contains(english), "no hint: ", english);
-    CHECK_MESSAGE(style::columns_of(translation) != translation.size(), "not Chinese: ", translation);
+  for (const auto& entry : translations) {
+    CHECK_MESSAGE(hints.contains(entry.first), "no hint: ", entry.first);
+    CHECK_MESSAGE(style::columns_of(entry.second) != entry.second.size(), "not Chinese: ", entry.second);
   }
 }
 
