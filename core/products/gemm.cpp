@@ -111,5 +111,6 @@ bool by_blas = false;
 
 void use_blas(bool use) { by_blas = use; }
 bool uses_blas() { return by_blas; }
+const char* products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
 
 }  // namespace orrery

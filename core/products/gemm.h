@@ -113,6 +113,6 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 void use_blas(bool use);
 bool uses_blas();
 /// Who computes products, as `--products` and the files of trainings name it.
-inline const char* products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
+const char* products_name(bool by_blas);
 
 }  // namespace orrery

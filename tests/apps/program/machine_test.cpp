@@ -294,7 +294,7 @@ TEST_CASE("little memory is said") {
   CHECK(problem_of(machine, "memory").starts_with("warning: 0.1 of 16.0 GB available: a training may be ended"));
   machine = good_machine();
   machine.memory.limited = true;
-  CHECK(findings(machine)[6].text == "8.0 of 16.0 GB available (limited by a control group)");
+  CHECK(findings(machine)[5].text == "8.0 of 16.0 GB available (limited by a control group)");
   machine.memory = {};  // the system tells nothing
   CHECK(problem_of(machine, "memory") == "");
 }

@@ -42,7 +42,7 @@ TEST_CASE("a model of `orrery lm` is shown with its tensors, configuration and a
   CHECK(report.at("tensors").size() == 9);
 }
 
-TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kernel, tiles and text") {
+TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kernel, products and text") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", repeated("abc ", 100)), model = folder / "model";
   const std::string until_kept =
@@ -55,7 +55,7 @@ TEST_CASE("an unfinished training is shown with its steps, best loss, seed, kern
   CHECK(contains(result.text, "\nstate of the training\n  steps done "));
   CHECK(contains(result.text, " of 100000000\n"));
   for (const std::string part :
-       {"  best loss ", "  seed                   5\n", "  kernel ", "  tiles                  2\n"})
+       {"  best loss ", "  seed                   5\n", "  kernel ", "  products               own\n"})
     CHECK(contains(result.text, part));
   CHECK(contains(result.text, "  origin: texts "));
   CHECK(contains(result.text, "\nparameter.wte.weight "));

@@ -114,9 +114,12 @@ TEST_CASE("the line of a step holds its function, in the struct of the operation
     const std::vector<std::string> lines = style::split_lines(contents(style::root / source.path));
     size_t at = static_cast<size_t>(source.line) - 1;
     CHECK(lines.at(at).find(function) != std::string::npos);
-    while (at > 0 && !lines[at].starts_with("struct ")) --at;
+    const auto begins_struct = [](const std::string& line) {
+      return line.starts_with("struct ") || (line.starts_with("template <") && line.find("> struct ") != line.npos);
+    };
+    while (at > 0 && !begins_struct(lines[at])) --at;
     if (step.operation == "linear") {
-      CHECK(lines[at] == "struct Product {");
+      CHECK(lines[at].ends_with("struct Product {"));
       continue;
     }
     while (at + 1 < lines.size() && lines[at].find("std::string_view name = ") == std::string::npos) ++at;
