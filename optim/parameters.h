@@ -39,7 +39,7 @@ class ParameterGroups {
 /// Two groups: matrices (two axes or more) with this weight decay, everything else without.
 ParameterGroups decay_matrices(const Parameters& parameters, double weight_decay);
 
-/// The number of elements of a piece. Like the tiles of products (core/products/blas.h), it never changes: norms of
+/// The number of elements of a piece. Like the ways of products (core/products/gemm.h), it never changes: norms of
 /// gradients are added up piece by piece, so their bits depend on it.
 inline constexpr i64 piece_size = 16384;
 /// A part of one of several tensors, small enough to be one task of a thread.

@@ -106,7 +106,7 @@ static inline i64 strip_rows(i64 columns) {
   return std::clamp<i64>(2 * reduce_chunk / std::max<i64>(1, columns), 16, most_strip_rows);
 }
 
-/// What a chunk of work may take to stay in a cache of 16 or 32 MB that all cores share. Frozen (core/products/blas.h).
+/// What a chunk of work may take to stay in a cache of 16 or 32 MB that all cores share. Frozen (core/products/gemm.h).
 inline constexpr i64 shared_cache_bytes = 10'000'000;
 
 /// How many rows an operation processes at a time if it does not keep its inner result, which has `columns` columns:

@@ -31,9 +31,7 @@ void blas_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& 
 template <class T> void gemm_by_blas(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none);
 
 /// The number of tiles of such a product, along its longer side. Depends on the shape alone. Frozen: the tiles affect
-/// the bits of a result, so another rule would change the bits of trainings that use BLAS. For the same reason
-/// `gemm_way`, the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of attention
-/// (autograd/ops/fused/attention/scores.h) are frozen.
+/// the bits of trainings that use BLAS.
 i64 blas_tiles(i64 m, i64 n, i64 k);
 
 }  // namespace kernels

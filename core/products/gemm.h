@@ -94,13 +94,16 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 
-/// c[i] = op(a[i]) op(b[i]), or c[i] += ... with `accumulate`, for `count` products in parallel; each is one call of
-/// packed or a call of BLAS. A step of 0 gives all products the same factor. Errors: those of `gemm`.
+/// c[i] = op(a[i]) op(b[i]), or c[i] += ... with `accumulate`, for `count` products in parallel; never by the
+/// way of few rows, so bits may differ from those of `gemm`. A step of 0 gives all products the same factor. Errors:
+/// those of `gemm`.
 template <class T>
 void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c,
                 Trans trans = Trans::none, bool accumulate = false);
 
-/// The way that `gemm` takes for a product with m rows. Frozen, since ways differ in the bits of a result.
+/// The way that `gemm` takes for a product with m rows. Frozen, since ways differ in the bits of a result: another rule
+/// would change those of all trainings. So are the chunks of sums and of rows (core/kernels/reduce.h), and the tiles of
+/// attention (autograd/ops/fused/attention/scores.h).
 enum class GemmWay { thin, packed, blas };
 GemmWay gemm_way(i64 m, Trans trans);
 

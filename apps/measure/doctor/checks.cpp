@@ -91,10 +91,11 @@ Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
   const double ours = speed.ours / speed.peak, blas = speed.blas / speed.peak;
   const std::string subject = "speed",
                     text = numbers(
-                        "products reach %.0f GF/s by our kernels and %.0f by OpenBLAS%s: %.0f and %.0f %% of "
-                        "what the CPU can do (%.0f)",
-                        1e-9 * speed.ours, 1e-9 * speed.blas, machine.uses_blas ? "" : ", which none uses", 100 * ours,
-                        100 * blas, 1e-9 * speed.peak);
+                        "products reach %.0f GF/s by %s and %.0f by OpenBLAS%s: %.0f and %.0f %% of what the CPU "
+                        "can do (%.0f)",
+                        1e-9 * speed.ours, machine.uses_blas ? "OpenBLAS in tiles" : "our kernels", 1e-9 * speed.blas,
+                        machine.uses_blas ? " at once" : ", which none uses", 100 * ours, 100 * blas,
+                        1e-9 * speed.peak);
   const double used = machine.uses_blas ? blas : ours;
   if (used >= good) return {Verdict::ok, subject, text};
   if (busy) return {Verdict::note, subject, text + ", beside other programs", "measure again when these have ended"};

@@ -1,24 +1,12 @@
-"use strict";
 // The page: one attention of one pair, all its heads small and one of them large. All text is set as text, never as
 // HTML. A weight is a whole number of 1/10,000.
 const data = JSON.parse(document.getElementById("page-data").textContent);
 const one = 10000;
-const byId = (id) => document.getElementById(id);
 const view = {sentence: 0, attention: 0, layer: 0, head: 0};  // numbers from 0
 const pairShown = () => data.pairs[view.sentence];
 const attentionShown = () => pairShown().attentions[view.attention];
 const layersShown = () => attentionShown().layers;
 const headName = (layer, head) => "layer " + layer + ", head " + head;
-
-function element(tag, properties = {}, ...children) {
-  const result = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in result) result[name] = value;
-    else result.setAttribute(name, value);
-  }
-  result.append(...children);
-  return result;
-}
 
 // All heads, small. The strength of a pixel's colour is the weight.
 

@@ -1,7 +1,5 @@
-"use strict";
 // The page around the model of model.js: a question, the answer step by step, what every head reads, and how many
 // answers of an exam are right once heads or positions are off. All text is set as text, never as HTML.
-const byId = (id) => document.getElementById(id);
 const data = JSON.parse(byId("page-data").textContent);
 const model = new Transformer(data);
 const word = (token) => data.words[token];
@@ -19,16 +17,6 @@ const off = {heads: new Set(), positions: false};
 const chosen = {kind: "cross", layer: model.decoderLayers - 1, head: 0};
 let source = data.exam[0], run, step;  // run: {tokens, logits, maps}; `step` tokens are written
 let asked = 0, playing = null;
-
-function element(tag, properties = {}, ...children) {
-  const result = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in result) result[name] = value;
-    else result.setAttribute(name, value);
-  }
-  result.append(...children);
-  return result;
-}
 
 // The question, and the right answer to it.
 

@@ -1,23 +1,11 @@
-"use strict";
 // The page: shows one step of the recorded pass, and moves between the steps. All text is set as text, never as HTML.
 const data = JSON.parse(document.getElementById("pass-data").textContent);
 const steps = data.steps, boxes = new Map(data.boxes.map((box) => [box.id, box]));
 const parameters = new Map(data.parameters.map((parameter) => [parameter.name, parameter]));
-const byId = (id) => document.getElementById(id);
 const isBackward = (step) => step.number !== step.forward;
 let current = 1, timer = 0;
 
 // Elements.
-
-function element(tag, properties = {}, ...children) {
-  const result = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name in result) result[name] = value;
-    else result.setAttribute(name, value);
-  }
-  result.append(...children);
-  return result;
-}
 
 // "x W^T", "d_k" with raised and lowered letters, and the usual signs of roots and sums.
 function formula(text) {

@@ -24,7 +24,7 @@ namespace orrery::packed_heads {
 using namespace kernels;
 
 /// More keys than this are processed in tiles. Up to this number, the saved weights are small, and reading them is
-/// cheaper than computing them again. Frozen (core/products/blas.h).
+/// cheaper than computing them again. Frozen (core/products/gemm.h).
 inline constexpr i64 most_keys = SeenKeys::most_keys;
 /// The backward pass in tiles has at least this many tasks if there are enough tiles. Since the division into tasks
 /// affects the bits of sums, the number is frozen. More tasks would need more memory, as each has its own dQ.

@@ -31,7 +31,7 @@ template <class T> struct Scores {
   Scores rows(i64 begin, i64 count) const { return {row(begin), count, width, stride}; }
 };
 
-/// The number of keys whose terms are added up before their sum is added to the total. Frozen (core/products/blas.h).
+/// The number of keys whose terms are added up before their sum is added to the total. Frozen (core/products/gemm.h).
 inline constexpr i64 keys_at_once = 64;
 
 namespace {  // a copy for each file that uses it: core/kernels/README.md

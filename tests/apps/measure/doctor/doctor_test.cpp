@@ -142,7 +142,8 @@ TEST_CASE("products are compared with what the CPU can do, mildly beside other p
   CHECK(speed_finding(good, false, machine).verdict == Verdict::ok);
   CHECK(speed_finding(good, true, machine).verdict == Verdict::ok);
   CHECK(speed_finding(good, false, machine).text ==
-        "products reach 230 GF/s by our kernels and 200 by OpenBLAS: 85 and 74 % of what the CPU can do (270)");
+        "products reach 230 GF/s by OpenBLAS in tiles and 200 by OpenBLAS at once: 85 and 74 % of what the CPU can "
+        "do (270)");
   CHECK(speed_finding(slow_blas, false, machine).verdict == Verdict::harmful);
   CHECK(speed_finding(poor, false, machine).verdict == Verdict::harmful);
   CHECK(speed_finding(poor, false, machine).advice == "see the lines build, threads and blas");
