@@ -1,6 +1,6 @@
 // Chapter 7. What users of nn include: layers, models and generation, and the operations.
 //
-// Models in files are in nn/files/files.h and nn/files/gpt_files.h, the checker is in nn/check/proof.h.
+// Models in files are in nn/files/files.h, gpt_files.h and bert_files.h beside it, the checker is in nn/check/proof.h.
 #pragma once
 
 #include "autograd/ops.h"
@@ -22,6 +22,7 @@
 #include "nn/layers/linear.h"
 #include "nn/layers/padding.h"
 #include "nn/layers/rms_norm.h"
+#include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/models/stack.h"
 #include "nn/models/transformer.h"

@@ -65,6 +65,14 @@ Checks gpt(Rng& rng, MaskFault fault) {
   return nn::leakchecks(exact(std::make_shared<LanguageModel>(config, rng)), fault);
 }
 
+Checks bert(Rng& rng, MaskFault fault) {
+  const nn::BertConfig config{.vocab_size = 11,
+                              .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32},
+                              .num_layers = 2,
+                              .max_positions = 16};
+  return nn::leakchecks(exact(std::make_shared<nn::Bert>(config, rng)), fault);
+}
+
 std::vector<BuiltIn> built_in_models() {
   return {{"encoder",
            [](Rng& rng, MaskFault fault) {
@@ -78,6 +86,7 @@ std::vector<BuiltIn> built_in_models() {
           {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
           {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
           {"gpt", gpt, false},
+          {"bert", bert, true, false},
           {"decoder-in-tiles", [](Rng& rng, MaskFault fault) {
              return nn::leakchecks_in_tiles(exact(std::make_shared<nn::Decoder>(1, false, layer, rng)), d_model, fault);
            }}};
@@ -103,9 +112,11 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
   if (is_gpt) {
     checks = checks_of(std::make_shared<LanguageModel>(nn::load_gpt(path, heads)));
   } else {
-    if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds a Transformer");
-    const nn::TransformerConfig saved = nn::config_of<nn::TransformerConfig>(metadata, path);
-    checks = checks_of(std::make_shared<nn::Transformer>(nn::load<nn::Transformer>(path, saved)));
+    if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds another model");
+    if (nn::config_json::describes<nn::BertConfig>(config->second))
+      checks = checks_of(std::make_shared<nn::Bert>(nn::load<nn::Bert>(path)));
+    else
+      checks = checks_of(std::make_shared<nn::Transformer>(nn::load<nn::Transformer>(path)));
   }
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;

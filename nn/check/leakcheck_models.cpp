@@ -196,4 +196,47 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<CausalModel> model, MaskFault 
            .vocabulary = vocabulary}};
 }
 
+std::vector<LeakCheck> leakchecks(std::shared_ptr<Bert> model, MaskFault fault) {
+  const BertConfig& config = model->config;
+  check(fault != MaskFault::causal, "leakcheck", "an encoder has no causal mask to break");
+  check(fault != MaskFault::padding || config.pad_id >= 0, "leakcheck", "this model has no padding to break");
+  const i64 S = std::min<i64>(6, config.max_positions);
+  const Tensor lengths = config.pad_id < 0 ? Tensor() : lengths_up_to(S);
+  const Tensor ids = tokens(lengths_up_to(S), S, config.vocab_size, config.pad_id, 7);
+  Rng rng(8);
+  const Tensor segments = randint(0, config.type_vocab_size, ids.shape(), rng);
+  const Mask mask = lengths.defined() ? padding_mask(lengths, fault) : Mask();
+  const auto hidden = [=](const Tensor& words, const Tensor& parts) {
+    const NoGradient no_gradient;
+    Pass pass;
+    return faulty(model->hidden(words, parts, mask, pass).value(), fault);
+  };
+  std::vector<LeakCheck> checks{{.name = "bert",
+                                 .inputs = "ids",
+                                 .input = ids,
+                                 .output = [=](const Tensor& words) { return hidden(words, segments); },
+                                 .may_move = within_sequence(false, lengths),
+                                 .vocabulary = config.vocab_size}};
+  if (config.type_vocab_size > 1)
+    checks.push_back({.name = "bert",
+                      .inputs = "segments",
+                      .input = segments,
+                      .output = [=](const Tensor& parts) { return hidden(ids, parts); },
+                      .may_move = within_sequence(false, lengths),
+                      .vocabulary = config.type_vocab_size});
+  if (config.has_pooler())
+    checks.push_back({.name = "bert",
+                      .inputs = "ids",
+                      .outputs = "pooled",
+                      .input = ids,
+                      .output =
+                          [=](const Tensor& words) {
+                            const Tensor pooled = model->pooled(constant(hidden(words, segments))).value();
+                            return pooled.reshape({rows, 1, pooled.size(1)});
+                          },
+                      .may_move = across_sequences(lengths),
+                      .vocabulary = config.vocab_size});
+  return checks;
+}
+
 }  // namespace orrery::nn

@@ -6,12 +6,14 @@
 //   Decoder       x -> y, memory -> y          causality and padding; padding of the memory
 //   Transformer   source -> memory, source -> logits, target -> logits
 //   CausalModel   ids -> logits                causality; a GPT has no padding
+//   Bert          ids -> y, segments -> y      padding; ids -> the scores of its head
 // Every batch has several rows, so that each check includes other rows. With padding, their lengths differ.
 #pragma once
 
 #include <memory>
 
 #include "nn/check/leakcheck.h"
+#include "nn/models/bert.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
@@ -36,5 +38,7 @@ std::vector<LeakCheck> leakchecks_in_tiles(std::shared_ptr<Decoder> decoder, i64
 /// The checks of a whole model, on token ids. Without a fault they use the masks that the model makes from the ids.
 std::vector<LeakCheck> leakchecks(std::shared_ptr<Transformer> model, MaskFault fault = MaskFault::none);
 std::vector<LeakCheck> leakchecks(std::shared_ptr<CausalModel> model, MaskFault fault = MaskFault::none);
+/// Error: a causal fault, as of an encoder; a padding fault of a model without padding.
+std::vector<LeakCheck> leakchecks(std::shared_ptr<Bert> model, MaskFault fault = MaskFault::none);
 
 }  // namespace orrery::nn

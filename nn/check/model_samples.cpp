@@ -2,7 +2,9 @@
 //
 // Layers are checked in every coordinate; models in a few of each parameter and along directions of norm 1 through all
 // of them.
+#include "autograd/ops.h"
 #include "nn/check/sample_rows.h"
+#include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/models/stack.h"
 #include "nn/models/transformer.h"
@@ -161,9 +163,36 @@ Sample gpt_with_rotary_positions() {
   return gpt("rotary positions, normalised queries and keys", config);
 }
 
+// run(model, hidden, pass). Wide enough for dropout, as above; more positions than the sequences have. `output` says
+// which positions of the output are none of padding; row 0 of a table that is the head, too, is a class.
+template <class Run>
+Sample bert(std::string variant, BertHead head, Run run, std::vector<i32> output = {}, double dropout = 0) {
+  BertConfig config{.vocab_size = 7,
+                    .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = dropout},
+                    .num_layers = 2,
+                    .max_positions = 5,
+                    .head = head};
+  if (head == BertHead::sentence || head == BertHead::token) config.labels = {"a", "b", "c"};
+  const Tensor words = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}), segments = ids({2, 4}, {0, 0, 1, 1, 0, 1, 0, 0});
+  const Padding padding{.places = {{"token_embedding.weight"}}, .output = std::move(output)};
+  return module_sample(
+      "Bert", std::move(variant), {}, [=](Rng& rng) { return Bert(config, rng); },
+      [=](const Bert& model, const Inputs&, Pass& pass) {
+        return run(model, model.hidden(words, segments, pass), pass);
+      },
+      {.options = some_coordinates, .padding = config.has_words() || head == BertHead::span ? Padding{} : padding});
+}
+
 }  // namespace
 
 std::vector<Sample> model_samples() {
+  const Tensor hidden_words = ids({2, 4}, {-100, 6, -100, 2, 5, -100, -100, -100}), follows = ids({2}, {1, 0});
+  const auto pooled = [](const Bert& model, const Variable& x, Pass&) { return model.pooled(x); };
+  const auto words = [](const Bert& model, const Variable& x, Pass&) { return model.word_logits(x); };
+  const auto classes = [](const Bert& model, const Variable& x, Pass& pass) { return model.logits(x, pass); };
+  const auto pretraining_loss = [=](const Bert& model, const Variable& x, Pass& pass) {
+    return model.word_loss(x, hidden_words) + cross_entropy(model.logits(x, pass), follows);
+  };
   return {
       encoder_layer("post-norm", small()),
       encoder_layer("pre-norm, gelu", small(true, 0, Activation::gelu)),
@@ -192,6 +221,12 @@ std::vector<Sample> model_samples() {
       gpt_untied(),
       gpt_loss("loss, tied", true),
       gpt_loss("loss, a head of its own", false),
+      bert("pooled", BertHead::none, pooled),
+      bert("words", BertHead::words, words),
+      bert("loss of pre-training, dropout", BertHead::pretraining, pretraining_loss, {}, 0.1),
+      bert("a sentence, dropout", BertHead::sentence, classes, {}, 0.1),
+      bert("tokens", BertHead::token, classes, {4, 2}),
+      bert("a span", BertHead::span, classes),
   };
 }
 

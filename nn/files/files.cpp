@@ -167,7 +167,7 @@ void drop_copies(const Family& family, const std::string& prefix, const std::vec
     const auto copy = tensors.find(name), first = tensors.find(original);
     const bool is_own =
         std::any_of(parameters.begin(), parameters.end(), [&](const Stored& p) { return p.name == name; });
-    if (is_own || copy == tensors.end() || first == tensors.end()) continue;
+    if (is_own || copy == tensors.end() || first == tensors.end() || !first->second.defined()) continue;
     check(same_bits(copy->second, first->second), operation, name, " and ", original,
           " are one parameter in the model, and differ in the file");
     tensors.erase(copy);
@@ -189,8 +189,13 @@ void check_tied(const std::vector<Stored>& parameters, const TensorMap& tensors,
 
 TensorMap tensors_on_disk(Module& module) {
   TensorMap tensors;
-  for (const Stored& p : stored_tensors(module).list)
-    check(tensors.emplace(p.name, p.turned(p.value)).second, "save", "two parameters are named ", p.name);
+  const Family& names = family(module.family());
+  const std::vector<Stored> list = stored_tensors(module).list;
+  const auto is_of_head = [&](const Stored& p) { return names.marks(p.name, NamePattern::head); };
+  const std::string prefix(std::any_of(list.begin(), list.end(), is_of_head) ? names.prefix : "");
+  for (const Stored& p : list)
+    check(tensors.emplace((is_of_head(p) ? "" : prefix) + p.name, p.turned(p.value)).second, "save",
+          "two parameters are named ", p.name);
   return tensors;
 }
 

@@ -59,6 +59,13 @@ std::string without_wrappers(std::string name) {
   return name;
 }
 
+// TensorFlow's names of a norm's weight and bias become PyTorch's.
+std::string in_pytorchs_words(std::string name) {
+  if (name.ends_with("LayerNorm.gamma")) name.replace(name.rfind("gamma"), name.npos, "weight");
+  if (name.ends_with("LayerNorm.beta")) name.replace(name.rfind("beta"), name.npos, "bias");
+  return name;
+}
+
 // The name in files, if there they are one tensor.
 std::string name_in_files(const Family& family, const std::string& name) {
   const NameOnDisk on_disk = family.on_disk(name);
@@ -87,11 +94,10 @@ bool Family::knows(const std::string& on_disk) const {
   return false;
 }
 
-bool Family::ignores(const std::string& on_disk) const {
+bool Family::marks(const std::string& on_disk, NamePattern::Mark mark) const {
   Texts stars;
-  return std::any_of(patterns.begin(), patterns.end(), [&](const NamePattern& row) {
-    return row.mark == NamePattern::ignored && fits(row.on_disk[0], on_disk, stars);
-  });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const NamePattern& row) { return row.mark == mark && fits(row.on_disk[0], on_disk, stars); });
 }
 
 const Family& family(std::string_view name) {
@@ -119,17 +125,32 @@ const Family& family(std::string_view name) {
                           {"layers.**", {"h.**"}},
                           {"final_norm.**", {"ln_f.**"}},
                           {"lm_head.**", {"lm_head.**"}}}},
-      // BERT of Hugging Face: an encoder whose queries, keys and values are three linear maps.
+      // BERT of Hugging Face: queries, keys and values are three linear maps. Its files may also have the numbers of
+      // positions, and the embedding and the bias of words twice.
       Family{.name = "bert",
              .prefix = "bert.",
-             .patterns = {{"layers.*.self_attn.in_proj.**",
+             .patterns = {{"", {"embeddings.position_ids"}, ignored},
+                          {"token_embedding.weight", {"cls.predictions.decoder.weight"}, copy},
+                          {"words.bias", {"cls.predictions.decoder.bias"}, copy},
+                          {"token_embedding.**", {"embeddings.word_embeddings.**"}},
+                          {"position_embedding.**", {"embeddings.position_embeddings.**"}},
+                          {"segment_embedding.**", {"embeddings.token_type_embeddings.**"}},
+                          {"embedding_norm.**", {"embeddings.LayerNorm.**"}},
+                          {"layers.*.self_attn.in_proj.**",
                            {"encoder.layer.*.attention.self.query.**", "encoder.layer.*.attention.self.key.**",
                             "encoder.layer.*.attention.self.value.**"}},
                           {"layers.*.self_attn.out_proj.**", {"encoder.layer.*.attention.output.dense.**"}},
                           {"layers.*.norm1.**", {"encoder.layer.*.attention.output.LayerNorm.**"}},
                           {"layers.*.linear1.**", {"encoder.layer.*.intermediate.dense.**"}},
                           {"layers.*.linear2.**", {"encoder.layer.*.output.dense.**"}},
-                          {"layers.*.norm2.**", {"encoder.layer.*.output.LayerNorm.**"}}}}};
+                          {"layers.*.norm2.**", {"encoder.layer.*.output.LayerNorm.**"}},
+                          {"pooler.**", {"pooler.dense.**"}},
+                          {"words.dense.**", {"cls.predictions.transform.dense.**"}, head},
+                          {"words.norm.**", {"cls.predictions.transform.LayerNorm.**"}, head},
+                          {"words.**", {"cls.predictions.**"}, head},
+                          {"next_sentence.**", {"cls.seq_relationship.**"}, head},
+                          {"classifier.**", {"classifier.**"}, head},
+                          {"span.**", {"qa_outputs.**"}, head}}}};
   for (const Family& each : families)
     if (each.name == name) return each;
   fail("names on disk", "there is no family ", name);
@@ -149,7 +170,7 @@ std::vector<Module::NamedBuffer> buffers_on_disk(Module& module) {
 
 std::string name_in_model(const std::string& name, const NamesOnDisk& names) {
   if (names.known(name) || name.size() > longest_name) return name;
-  for (std::string rest = without_wrappers(name);;) {
+  for (std::string rest = in_pytorchs_words(without_wrappers(name));;) {
     if (names.known(rest)) return rest;
     if (rest.starts_with(data_parallel))
       rest.erase(0, data_parallel.size());

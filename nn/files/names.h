@@ -8,6 +8,7 @@
 //   module.wte.weight                  PyTorch's DistributedDataParallel
 //   _orig_mod.wte.weight               torch.compile, also around a part: wte._orig_mod.weight
 //   transformer.wte.weight             a family's own prefix, here that of Hugging Face's GPT2LMHeadModel
+//   embeddings.LayerNorm.gamma         the weight of a norm, and .beta its bias, in files that once were TensorFlow's
 //   {"lm_head.weight": "wte.weight"}   metadata of safetensors.torch.save_model: a tied weight is stored once, and the
 //                                      metadata have its other name
 // Wrappers can stand in each other, in any order. A name that the model itself has is never changed.
@@ -36,7 +37,8 @@ struct NamePattern {
     none,
     transposed,  ///< what is called `weight` is stored as [in, out]
     ignored,     ///< nothing of ours has this name: it is not read
-    copy         ///< another name of what `in_memory` is, which files may have besides the first one
+    copy,        ///< another name of what `in_memory` is, which files may have besides the first one
+    head         ///< files with it have the family's prefix before all other names (`nn::save` writes it, too)
   };
   std::string_view in_memory;
   std::vector<std::string_view> on_disk;  ///< more than one: joined in memory, in this order
@@ -51,8 +53,9 @@ struct Family {
   NameOnDisk on_disk(const std::string& in_memory) const;
   /// Whether a row has this name on disk.
   bool knows(const std::string& on_disk) const;
-  /// Whether a row says that a tensor of this name is not read.
-  bool ignores(const std::string& on_disk) const;
+  /// Whether a row says that a tensor of this name is not read, or that it is of a head.
+  bool ignores(const std::string& on_disk) const { return marks(on_disk, NamePattern::ignored); }
+  bool marks(const std::string& on_disk, NamePattern::Mark mark) const;
 };
 /// Error: there is no such family.
 const Family& family(std::string_view name);

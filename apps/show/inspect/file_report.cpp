@@ -15,6 +15,7 @@
 #include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "nn/models/bert.h"
 #include "nn/models/config_json.h"
 #include "nn/models/transformer.h"
 
@@ -57,6 +58,7 @@ constexpr KnownModel known{&nn::config_json::describes<Config>,
 constexpr std::array known_models{
     known<nn::TransformerConfig>,
     known<LanguageModelConfig>,
+    known<nn::BertConfig>,
     known<translate::RecurrentTranslatorConfig>,
     known<translate::ConvolutionalTranslatorConfig>,
 };

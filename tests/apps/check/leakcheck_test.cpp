@@ -1,6 +1,7 @@
 // Chapter 9. Tests of `orrery leakcheck`: its picture, its last line and its exit code.
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
+#include "nn/models/bert.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
 #include "tests/apps/run_program.h"
@@ -18,7 +19,7 @@ Result leakcheck(const std::string& arguments) { return run("leakcheck --threads
 TEST_CASE("leakcheck shows every model's matrices and ends with 0 leaks") {
   const Result result = leakcheck("");
   CHECK(result.exit_code == 0);
-  CHECK(result.text.ends_with("\n12 checked, 0 leaks\n"));
+  CHECK(result.text.ends_with("\n15 checked, 0 leaks\n"));
   CHECK(contains(result.text, "transformer-pre-norm: which target (across) moves which logits (down)\n"));
   CHECK(contains(result.text, "gpt: which ids (across) moves which logits (down)\n"));
   CHECK(contains(result.text, "\n        2 # # # . . .   . . . . . .   . . . . . .\n"));  // the decoder's triangle
@@ -56,7 +57,7 @@ TEST_CASE("leakcheck rebuilds a saved model from its file") {
   CHECK(run("leakcheck --load " + folder.path().string()).text == run("leakcheck --load " + path).text);
   const Result no_gpt = leakcheck("--heads 4 --load " + path);
   CHECK(no_gpt.exit_code == 2);
-  CHECK(contains(no_gpt.text, "--heads: is for a GPT-2 of another program; " + path + " holds a Transformer"));
+  CHECK(contains(no_gpt.text, "--heads: is for a GPT-2 of another program; " + path + " holds another model"));
   CHECK(leakcheck("--load " + path + ".gone").exit_code == 1);
   CHECK(run("leakcheck --load " + path + ".gone").text == "");  // no legend where there is no matrix
 }
@@ -76,6 +77,17 @@ TEST_CASE("leakcheck rebuilds a saved GPT, too") {
                  "check " + path + ": leakcheck: this model has no padding"));
 }
 
+TEST_CASE("leakcheck rebuilds a saved BERT") {
+  const orrery::TemporaryFolder folder;
+  const std::string path = folder / "bert.safetensors";
+  orrery::Rng rng(5);
+  orrery::nn::Bert model(
+      {.vocab_size = 6, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 8}, .num_layers = 1, .max_positions = 5}, rng);
+  orrery::nn::save(model, path);
+  CHECK(leakcheck("--load " + path).text.ends_with("\n3 checked, 0 leaks\n"));
+  CHECK(leakcheck("--break padding --load " + path).exit_code == 1);
+}
+
 TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("nonsense").text ==
         "orrery: leakcheck: no model is called 'nonsense'; orrery leakcheck --list names all\n");
@@ -84,7 +96,8 @@ TEST_CASE("leakcheck refuses what it does not know") {
   CHECK(leakcheck("--break everything").exit_code == 2);
   CHECK(leakcheck("--load x --seed 2").exit_code == 2);  // nothing there is random
   CHECK(leakcheck("--load ''").exit_code == 2);          // an unset variable: no model was looked at
-  CHECK(leakcheck("--list").text == "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\ndecoder-in-tiles\n");
+  CHECK(leakcheck("--list").text ==
+        "encoder\ndecoder\ntransformer\ntransformer-pre-norm\ngpt\nbert\ndecoder-in-tiles\n");
 }
 
 TEST_CASE("leakcheck fails where nothing can be checked") {

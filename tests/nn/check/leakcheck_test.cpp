@@ -243,6 +243,14 @@ std::shared_ptr<nn::Gpt> gpt() {
       rng);
 }
 
+std::shared_ptr<nn::Bert> bert() {
+  Rng rng(4);
+  return std::make_shared<nn::Bert>(
+      nn::BertConfig{
+          .vocab_size = 9, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}, .num_layers = 2, .max_positions = 8},
+      rng);
+}
+
 std::vector<LeakCheck> all_checks(MaskFault fault) {
   Rng rng(2);
   std::vector<LeakCheck> all;
@@ -253,6 +261,7 @@ std::vector<LeakCheck> all_checks(MaskFault fault) {
   add(leakchecks(transformer(false), fault));
   add(leakchecks(transformer(true), fault));
   if (fault != MaskFault::padding) add(leakchecks(gpt(), fault));
+  if (fault != MaskFault::causal) add(leakchecks(bert(), fault));
   return all;
 }
 
@@ -289,7 +298,8 @@ TEST_CASE("a padding mask that is one too long is found wherever there is paddin
   CHECK(leaking(MaskFault::padding) == std::set<std::string>{"encoder: x -> y", "decoder: x -> y",
                                                              "decoder: memory -> y", "transformer: source -> memory",
                                                              "transformer: source -> logits",
-                                                             "transformer: target -> logits"});
+                                                             "transformer: target -> logits", "bert: ids -> y",
+                                                             "bert: segments -> y", "bert: ids -> pooled"});
   const LeakReport report = leakcheck(leakchecks(transformer(true), MaskFault::padding)[1]);
   for (const nn::Leak& leak : report.leaks) {
     CHECK(leak.input.row == leak.output.row);
@@ -304,7 +314,7 @@ TEST_CASE("a GPT sees every token up to its own, in its own row alone") {
 }
 
 TEST_CASE("an output that depends on the other rows is found everywhere") {
-  CHECK(leaking(MaskFault::batch).size() == 7);
+  CHECK(leaking(MaskFault::batch).size() == 10);
   const LeakReport report = leakcheck(leakchecks(transformer(false), MaskFault::batch)[1]);
   for (const nn::Leak& leak : report.leaks) CHECK(leak.input.row != leak.output.row);
 }

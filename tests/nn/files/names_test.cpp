@@ -62,6 +62,16 @@ TEST_CASE("the tables of families say what names stand for, and which are stored
   CHECK_FALSE(nn::family("gpt2").ignores("h.0.attn.c_attn.bias"));
   CHECK(nn::family("gpt2").knows("h.0.new.part"));
   CHECK_FALSE(nn::family("gpt2").knows("hh.0.ln_1.weight"));
+  const auto bert = [&](const std::string& name) { return on_disk("bert", name); };
+  CHECK(bert("segment_embedding.weight") == "embeddings.token_type_embeddings.weight");
+  CHECK(bert("embedding_norm.bias") == "embeddings.LayerNorm.bias");
+  CHECK(bert("pooler.weight") == "pooler.dense.weight");
+  CHECK(bert("words.norm.weight") == "cls.predictions.transform.LayerNorm.weight");
+  CHECK(bert("words.bias") == "cls.predictions.bias");
+  CHECK(bert("next_sentence.weight") == "cls.seq_relationship.weight");
+  CHECK(bert("span.bias") == "qa_outputs.bias");
+  CHECK(nn::family("bert").marks("classifier.bias", nn::NamePattern::head));
+  CHECK_FALSE(nn::family("bert").marks("pooler.dense.bias", nn::NamePattern::head));
   CHECK(error_of([] { nn::family("t5"); }) == "names on disk: there is no family t5");
 }
 
@@ -118,6 +128,9 @@ TEST_CASE("prefixes of wrappers are taken away, in any order and number, and a f
         "_orig_mod.transformer._orig_mod.a.weight", "_fsdp_wrapped_module.a._checkpoint_wrapped_module.weight"})
     CHECK(nn::name_in_model(known, names) == "a.weight");
   CHECK(nn::name_in_model("transformer.h.0._orig_mod.b", names) == "h.0.b");
+  const nn::NamesOnDisk norm = knowing({"x.LayerNorm.weight", "x.LayerNorm.bias"});
+  CHECK(nn::name_in_model("transformer.x.LayerNorm.gamma", norm) == "x.LayerNorm.weight");
+  CHECK(nn::name_in_model("x.LayerNorm.beta", norm) == "x.LayerNorm.bias");
   // What is not known keeps its whole name, for the message that lists it.
   for (const std::string other : {"module.a", "transformer.other", "not_orig_mod.a.weight", "a.module.weight", ""})
     CHECK(nn::name_in_model(other, names) == other);

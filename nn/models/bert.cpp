@@ -1,0 +1,166 @@
+// Chapter 7. Bert: its configuration, then: embed the tokens, encode, and what each head makes of it.
+#include "nn/models/bert.h"
+
+#include "autograd/ops/activation.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/layout.h"
+#include "core/tensor_ops.h"
+#include "nn/layers/padding.h"
+#include "nn/models/config_json.h"
+
+namespace orrery::nn {
+namespace {
+
+constexpr std::string_view bert_operation = "bert config";
+
+Tensor bert_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
+
+Variable activated_by(Activation activation, const Variable& x) {
+  if (activation == Activation::gelu) return gelu(x);
+  return activation == Activation::relu ? relu(x) : gelu_tanh(x);
+}
+
+template <class Part> const Part& part_of(const std::optional<Part>& part, const char* what) {
+  check(part.has_value(), "bert", "this model has no ", what);
+  return *part;
+}
+
+}  // namespace
+
+void BertConfig::validate() const {
+  config_json::check_fields(bert_operation, *this);
+  layer.validate(bert_operation);
+  check(layer.init == LayerOptions{}.init || layer.init == Init::normal_002, bert_operation,
+        "init cannot be chosen: a BERT's weights start from N(0, 0.02^2)");
+  check(pad_id >= -1 && pad_id < vocab_size, bert_operation, "pad_id must be a token's id, or -1 for none, not ",
+        pad_id);
+  check(!labels.empty() || (head != BertHead::sentence && head != BertHead::token), bert_operation,
+        "the head of a sentence or of tokens needs labels");
+}
+
+LayerOptions BertConfig::layers() const {
+  LayerOptions all = layer;
+  all.attention_dropout = layer.attention_dropout.value_or(layer.dropout);
+  all.activation_dropout = layer.activation_dropout.value_or(0);
+  all.activation = layer.activation.value_or(Activation::gelu);
+  all.norm_first = false;
+  all.init = Init::normal_002;
+  return all;
+}
+
+i64 BertConfig::classes() const {
+  if (head == BertHead::sentence || head == BertHead::token) return std::ssize(labels);
+  return head == BertHead::none || head == BertHead::words ? 0 : 2;
+}
+
+i64 BertConfig::parameter_count() const { return config_json::counted<Bert>(*this, {&BertConfig::num_layers}); }
+
+BertConfig BertConfig::of_json(const std::string& json) {
+  return config_json::config_of<BertConfig>(json, bert_operation);
+}
+
+bool operator==(const BertConfig& a, const BertConfig& b) { return to_json(a) == to_json(b); }
+
+std::string to_json(const BertConfig& config) {
+  BertConfig complete = config;
+  complete.layer = config.layers();
+  return config_json::text_of(complete);
+}
+
+WordHead::WordHead(const BertConfig& config, Rng& rng)
+    : dense(config.layer.d_model, config.layer.d_model, rng, config.layers().linear()),
+      norm(config.layer.d_model, config.layers().norm(), rng),
+      bias(parameter(initial_constant({config.vocab_size}, 0, rng))) {}
+
+void WordHead::visit(Visitor& v) {
+  v("dense", dense);
+  v("norm", norm);
+  v("bias", bias);
+}
+
+Bert::Bert(const BertConfig& config, Rng& rng)
+    : config(config_json::valid(config)),
+      token_embedding(bert_table(config.vocab_size, config.layer.d_model, rng)),
+      position_embedding(bert_table(config.max_positions, config.layer.d_model, rng)),
+      segment_embedding(bert_table(config.type_vocab_size, config.layer.d_model, rng)),
+      embedding_norm(config.layer.d_model, config.layers().norm(), rng),
+      encoder(config.num_layers, false, config.layers(), rng),
+      dropout(config.layer.dropout) {
+  const LinearOptions linear = config.layers().linear();
+  const i64 d_model = config.layer.d_model, classes = config.classes();
+  if (config.has_pooler()) pooler.emplace(d_model, d_model, rng, linear);
+  if (config.has_words()) words.emplace(config, rng);
+  if (classes > 0) classifier.emplace(d_model, classes, rng, linear);
+  name_parameters();
+}
+
+Variable Bert::hidden(const Tensor& ids, const Tensor& segments, const Mask& mask, Pass& pass) const {
+  const i64 S = dims<2>(ids, "ids")[1];
+  check(S <= config.max_positions, "bert", "a sequence has ", S, " positions, but max_positions is ",
+        config.max_positions);
+  check(!segments.defined() || segments.shape() == ids.shape(), "bert", "segments must have the shape of the ids, ",
+        ids.shape());
+  const Variable sum = embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight) +
+                       segment_embedding(segments.defined() ? segments : full({1, 1}, 0));
+  return encoder(dropout(embedding_norm(with_harmless_padding(sum, mask)), pass), mask, pass);
+}
+
+Variable Bert::pooled(const Variable& hidden) const {
+  const Variable first = reshape(slice(hidden, 1, 0, 1), {hidden.size(0), config.layer.d_model});
+  return tanh(part_of(pooler, "pooler")(first));
+}
+
+Variable Bert::transformed(const Variable& hidden) const {
+  const WordHead& head = part_of(words, "head for words");
+  return head.norm(activated_by(*config.layers().activation, head.dense(hidden)));
+}
+
+Variable Bert::word_logits(const Variable& hidden) const {
+  return linear(transformed(hidden), token_embedding.weight, words->bias);
+}
+
+Variable Bert::word_loss(const Variable& hidden, const Tensor& labels, const CrossEntropyOptions& options) const {
+  const auto [B, S, d_model] = dims<3>(hidden.value(), "hidden");
+  check(labels.defined() && labels.dtype() == Dtype::i32 && labels.shape() == Shape{B, S}, "bert",
+        "labels must be i32 of the shape of the ids, ", Shape{B, S});
+  std::vector<i32> places, hidden_words;  // of the labels that count
+  for (i64 i = 0; i < labels.count(); ++i) {
+    const i32 label = labels.data<i32>()[i];
+    if (label == options.ignore_index) continue;
+    places.push_back(static_cast<i32>(i));
+    hidden_words.push_back(label);
+  }
+  const Shape counted{std::ssize(places)};
+  const Variable chosen = embedding(reshape(hidden, {B * S, d_model}), Tensor::of<i32>(counted, places));
+  return linear_cross_entropy(transformed(chosen), token_embedding.weight, words->bias,
+                              Tensor::of<i32>(counted, hidden_words), options);
+}
+
+Variable Bert::logits(const Variable& hidden, Pass& pass) const {
+  const Linear& classes = part_of(classifier, "head for classes");
+  switch (config.head) {
+    case BertHead::sentence: return classes(dropout(pooled(hidden), pass));
+    case BertHead::token: return classes(dropout(hidden, pass));
+    case BertHead::span: return permute(classes(hidden), {0, 2, 1});
+    default: return classes(pooled(hidden));
+  }
+}
+
+Bert Bert::clone() {
+  Rng zeros = Rng::of_zeros();
+  return cloned(*this, Bert(config, zeros));
+}
+
+void Bert::visit(Visitor& v) {
+  v("token_embedding", token_embedding);
+  v("position_embedding", position_embedding);
+  v("segment_embedding", segment_embedding);
+  v("embedding_norm", embedding_norm);
+  v.inlined(encoder);
+  v("pooler", pooler);
+  v("words", words);
+  const bool next = config.head == BertHead::next_sentence || config.head == BertHead::pretraining;
+  v(next ? "next_sentence" : config.head == BertHead::span ? "span" : "classifier", classifier);
+}
+
+}  // namespace orrery::nn
