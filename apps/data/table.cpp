@@ -1,0 +1,132 @@
+// Chapter 9. Tables of text: one walk over the bytes, field by field.
+#include "apps/data/table.h"
+
+#include <algorithm>
+
+#include "apps/data/text_file.h"
+#include "core/error.h"
+
+namespace orrery {
+namespace {
+
+// Cuts a text into fields.
+class Fields {
+ public:
+  Fields(std::string_view text, const std::string& path, char separator, bool quotes)
+      : text_(text), path_(path), separator_(separator), quotes_(quotes) {}
+
+  bool at_end() const { return at_ == text_.size(); }
+  i64 line() const { return line_; }
+  // Whether a line without any character begins here; then it is passed.
+  bool passes_empty_line() {
+    const size_t end = at_ + (text_.substr(at_).starts_with("\r\n") ? 1 : 0);
+    if (end >= text_.size() || text_[end] != '\n') return false;
+    at_ = end + 1;
+    ++line_;
+    return true;
+  }
+  std::vector<std::string> row(const std::string& place) {
+    std::vector<std::string> fields;
+    for (bool more = true; more;) {
+      fields.push_back(quotes_ && !at_end() && text_[at_] == '"' ? quoted(place) : plain());
+      more = !at_end() && text_[at_] == separator_;
+      if (!at_end()) ++at_;  // the separator or the line feed
+    }
+    ++line_;
+    return fields;
+  }
+
+ private:
+  std::string plain() {
+    const size_t begin = at_;
+    while (!at_end() && text_[at_] != separator_ && text_[at_] != '\n') ++at_;
+    std::string field(text_.substr(begin, at_ - begin));
+    if (field.ends_with('\r') && (at_end() || text_[at_] == '\n')) field.pop_back();
+    return field;
+  }
+  std::string quoted(const std::string& place) {
+    std::string field;
+    const i64 began = line_;
+    for (++at_;; ++at_) {
+      check(!at_end(), "table", place, ": the quotes that open in line ", began, " are not closed");
+      if (text_[at_] == '"') {
+        if (!text_.substr(at_).starts_with("\"\"")) break;
+        ++at_;
+      }
+      line_ += text_[at_] == '\n';
+      field += text_[at_];
+    }
+    ++at_;
+    const std::string rest = plain();
+    check(rest.empty(), "table", place, ": ", printable(rest), " stands after closing quotes");
+    return field;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  const char separator_;
+  const bool quotes_;
+  size_t at_ = 0;
+  i64 line_ = 1;
+};
+
+std::string place_of(const std::string& path, size_t row, i64 line) {
+  return path + ", row " + std::to_string(row) + " (line " + std::to_string(line) + ')';
+}
+
+bool has_tabs(const std::string& path) { return path.ends_with(".tsv") || path.ends_with(".tab"); }
+
+}  // namespace
+
+size_t Table::column(std::string_view name) const {
+  const auto found = std::find(names.begin(), names.end(), name);
+  std::string all;
+  for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
+  check(found != names.end(), "table", path, " has no column ", printable(name), "; its columns are ", all);
+  return static_cast<size_t>(found - names.begin());
+}
+
+std::string Table::place(size_t row) const { return place_of(path, row + 1, lines.at(row)); }
+
+Table read_table(const std::string& path, const TableOptions& options) {
+  const std::string whole = read_text(path);
+  check_utf8(whole, path, "table");
+  std::string_view text = whole;
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  const char separator = options.separator.value_or(has_tabs(path) ? '\t' : ',');
+  const bool quotes = options.quotes.value_or(separator != '\t');
+  Table table{.path = path, .names = {}, .rows = {}, .lines = {}};
+  Fields fields(text, path, separator, quotes);
+  while (!fields.at_end()) {
+    if (fields.passes_empty_line()) {
+      ++table.empty_lines;
+      continue;
+    }
+    const bool is_first = table.names.empty(), header = is_first && options.header;
+    const i64 line = fields.line();
+    const std::string place = header ? path + ", header" : place_of(path, table.rows.size() + 1, line);
+    std::vector<std::string> row = fields.row(place);
+    for (size_t i = 0; is_first && i < row.size(); ++i)
+      table.names.push_back(options.header ? row[i] : std::to_string(i + 1));
+    check(row.size() == table.names.size(), "table", place, " has ", row.size(), row.size() == 1 ? " field" : " fields",
+          " instead of ", table.names.size(), quotes ? "" : "; quotes are characters here, unless they are asked for");
+    if (!header) {
+      table.rows.push_back(std::move(row));
+      table.lines.push_back(line);
+    }
+  }
+  check(!table.rows.empty(), "table", path, options.header ? " has no row below its header" : " has no row");
+  for (const std::string& name : table.names)
+    check(std::count(table.names.begin(), table.names.end(), name) == 1, "table", path,
+          ", header: two columns are called ", printable(name));
+  return table;
+}
+
+void check_utf8(std::string_view text, const std::string& path, std::string_view operation) {
+  const size_t at = first_not_utf8(text);
+  const i64 line =
+      at == text.npos ? 0 : 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  check(at == text.npos, operation, path, ", line ", line, ": byte ", at + 1, " begins no UTF-8 character");
+}
+
+}  // namespace orrery

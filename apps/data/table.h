@@ -1,0 +1,44 @@
+// Chapter 9. Tables of text: files of comma-separated or tab-separated values, with columns by name.
+//
+// With commas a field may be in quotes (RFC 4180): then it may have commas, line ends and, doubled, quotes. With tabs a
+// quote is a character like any other, as in the files of GLUE: there a sentence may begin with a quote that no other
+// closes. Both can be changed. A file that is wrong somewhere is refused, with its row and line; nothing is repaired.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/dtype.h"
+
+namespace orrery {
+
+struct TableOptions {
+  std::optional<char> separator{};  ///< a tab for files named .tsv or .tab, or else a comma
+  std::optional<bool> quotes{};     ///< whether fields may be in quotes; or else whether the separator is no tab
+  bool header = true;               ///< the first row has the names of the columns; or else they are called 1, 2, ...
+};
+
+struct Table {
+  std::string path;
+  std::vector<std::string> names;              ///< of the columns
+  std::vector<std::vector<std::string>> rows;  ///< without the header
+  std::vector<i64> lines;                      ///< of the file, counted from 1, in which each row begins
+  i64 empty_lines = 0;                         ///< left out
+
+  /// The number of a column, counted from 0. Error: there is none of this name; the message names all.
+  size_t column(std::string_view name) const;
+  /// "FILE, row 7 (line 9)": for the errors of those who read the table.
+  std::string place(size_t row) const;
+};
+
+/// UTF-8, with or without a byte order mark; lines end with a line feed, or a carriage return and a line feed. Errors,
+/// each naming file, row and line: text that is not UTF-8; a row with more or fewer fields than the first; quotes that
+/// are not closed, or text after closing ones; two columns of one name. Others: no row, and those of `read_text`.
+Table read_table(const std::string& path, const TableOptions& options = {});
+
+/// Error of `operation` if `text`, the contents of file `path`, is not UTF-8; it names the line.
+void check_utf8(std::string_view text, const std::string& path, std::string_view operation);
+
+}  // namespace orrery
