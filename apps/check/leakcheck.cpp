@@ -115,8 +115,10 @@ Checks saved_model(const std::string& path, i64 heads, MaskFault fault) {
     if (heads != 0) usage_error("--heads", "is for a GPT-2 of another program; " + path + " holds another model");
     if (nn::config_json::describes<nn::BertConfig>(config->second))
       checks = checks_of(std::make_shared<nn::Bert>(nn::load<nn::Bert>(path)));
-    else
+    else if (nn::config_json::describes<nn::TransformerConfig>(config->second))
       checks = checks_of(std::make_shared<nn::Transformer>(nn::load<nn::Transformer>(path)));
+    else
+      fail("leakcheck --load", path, " holds no Transformer, GPT or BERT");
   }
   for (nn::LeakCheck& c : checks) c.name = path;
   return checks;

@@ -21,7 +21,8 @@ class App;
 
 namespace orrery {
 
-/// A function that adds a sub-command to `program`; when this runs, it sets `exit_code`. apps/main.cpp lists them all.
+/// A function that adds a sub-command to `program`; when this runs, it sets `exit_code`. apps/main.cpp and
+/// apps/tasks/tasks.cpp list them all.
 using AddCommand = void(CLI::App& program, int& exit_code);
 
 /// Parses the command line, runs the sub-command and returns the exit code. Every exception becomes a message on

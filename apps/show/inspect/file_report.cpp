@@ -10,12 +10,10 @@
 
 #include "apps/program/columns.h"
 #include "apps/tasks/lm/training.h"
-#include "apps/tasks/translate/rivals/convolutional_translator.h"
-#include "apps/tasks/translate/rivals/recurrent_translator.h"
+#include "apps/tasks/tasks.h"
 #include "core/utf8.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"
-#include "nn/models/bert.h"
 #include "nn/models/config_json.h"
 #include "nn/models/transformer.h"
 
@@ -46,23 +44,6 @@ std::optional<Json> object_in(const std::string& text) {
   } catch (const Error&) { return std::nullopt; }
 }
 
-// A kind of model that a file may hold, known by the fields of its configuration.
-struct KnownModel {
-  bool (*is_described_by)(const std::string& config);
-  i64 (*parameter_count)(const std::string& config);
-};
-template <class Config>
-constexpr KnownModel known{&nn::config_json::describes<Config>,
-                           [](const std::string& config) { return Config::of_json(config).parameter_count(); }};
-// A new model is one more line.
-constexpr std::array known_models{
-    known<nn::TransformerConfig>,
-    known<LanguageModelConfig>,
-    known<nn::BertConfig>,
-    known<translate::RecurrentTranslatorConfig>,
-    known<translate::ConvolutionalTranslatorConfig>,
-};
-
 // What `count` returns; nothing for sizes that no model can have.
 template <class Count> std::optional<i64> if_possible(const Count& count) {
   try {
@@ -73,8 +54,9 @@ template <class Count> std::optional<i64> if_possible(const Count& count) {
 // The parameters of the model that `config` describes; nothing for other models.
 std::optional<i64> parameters_of_config(const std::string& config) {
   if (!object_in(config)) return std::nullopt;
-  for (const KnownModel& model : known_models)
-    if (model.is_described_by(config)) return if_possible([&] { return model.parameter_count(config); });
+  for (const ListedTask& task : all_tasks())
+    for (const SavedModel& model : task.models)
+      if (model.is_described_by(config)) return if_possible([&] { return model.parameter_count(config); });
   return std::nullopt;
 }
 

@@ -3,6 +3,7 @@
 
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
+#include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layout.h"
 #include "nn/check/sample_rows.h"
 

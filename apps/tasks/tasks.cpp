@@ -1,0 +1,32 @@
+// Chapter 9. The list of all tasks.
+#include "apps/tasks/tasks.h"
+
+#include "apps/tasks/lm/training.h"
+#include "apps/tasks/translate/rivals/convolutional_translator.h"
+#include "apps/tasks/translate/rivals/recurrent_translator.h"
+#include "nn/models/config_json.h"
+#include "nn/models/transformer.h"
+
+namespace orrery {
+
+void add_toy(CLI::App& program, int& exit_code);
+void add_lm(CLI::App& program, int& exit_code);
+void add_translate(CLI::App& program, int& exit_code);
+
+namespace {
+template <class Config>
+constexpr SavedModel model{&nn::config_json::describes<Config>,
+                           [](const std::string& config) { return Config::of_json(config).parameter_count(); }};
+}  // namespace
+
+// A new task is one more line.
+std::vector<ListedTask> all_tasks() {
+  using namespace translate;
+  return {
+      {add_toy, {model<nn::TransformerConfig>}},
+      {add_lm, {model<LanguageModelConfig>}},
+      {add_translate, {model<RecurrentTranslatorConfig>, model<ConvolutionalTranslatorConfig>}},
+  };
+}
+
+}  // namespace orrery
