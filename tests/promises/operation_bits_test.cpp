@@ -130,7 +130,3 @@ TEST_CASE("slow: promise 3: operations have equal bits for 1, 2, 3 and 8 threads
 TEST_CASE("slow: promise 3: products have equal bits for 1, 2, 3 and 8 threads") {
   if (!checked_with_sleeping_threads("slow: promise 3: products have*")) check_bits(true);
 }
-
-TEST_CASE("slow: promise 3: with other kernels of OpenBLAS products have equal bits too") {
-  check_rerun(other_kernel(), "slow: promise 3: products have*");
-}

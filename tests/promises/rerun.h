@@ -13,12 +13,6 @@ namespace orrery::promises {
 inline constexpr const char *automatic_kernel = "-u OPENBLAS_CORETYPE", *haswell_kernel = "OPENBLAS_CORETYPE=Haswell",
                             *narrow_kernel = "OPENBLAS_CORETYPE=Prescott";  // 128 bits: not used by wider builds
 
-/// The kernels that this program does not use: Haswell's where OpenBLAS chooses by itself, else those it chooses.
-inline const char* other_kernel() {
-  const char* set = std::getenv("OPENBLAS_CORETYPE");
-  return set == nullptr || *set == '\0' ? haswell_kernel : automatic_kernel;
-}
-
 /// Runs `command` with the variables of `environment`, after the shell has done what `before` says. Threads that wait
 /// sleep: more threads than cores, or a busy machine, make threads that spin up to 50 times slower.
 inline program::Result run(const std::string& environment, const std::string& command, const std::string& before = "") {
