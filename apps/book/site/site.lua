@@ -80,7 +80,7 @@ end
 local function link_section(html)
   local last, quiet = '', false
   return (html:gsub('([^<]*)(<[^>]*>)', function(text, tag)
-    if lang == 'zh' and not quiet then text = text:gsub('([\128-\255])%s([\128-\255])', '%1%2') end  -- the end of a line is no space
+    if lang == 'zh' and not quiet then text = text:gsub('([\128-\255])%s([\128-\255])', '%1%2'):gsub('([\227\239][\128\188][\128-\159])%s', '%1') end  -- the end of a line is no space
     local to = last == '<code>' and not quiet and named(plain(text))
     if to then text = link(to, text)
     elseif last ~= '<code>' and not quiet and not path:match('^apps/book/glossary') then text = link_words(text, last == '<strong>' or nil) end
@@ -114,7 +114,7 @@ local function leave(body, sections)
 end
 local function make_text(name)
   enter(name)
-  local text = texts[name]:gsub('\n%[[^%]\n]+%]%([%w.]*README[%w.]*%.md%)\n', '\n', 1)  -- the header leads to its twin
+  local text = texts[name]:gsub('^(#[^\n]*\n)%[[^%]\n]+%]%([%w.]+%.md%)\n', '%1')  -- the header leads to its twin
     :gsub('%$%$.-%$%$', function(math) return math:gsub('\n', ' ') end)  -- where no line begins with a minus, a list
     :gsub('(\n *)<details><summary>(.-)</summary>(.-)</details>', '%1<details><summary>%2</summary>\n%1%3\n%1</details>')
   local body, out, sections = html(pandoc.read(text, 'gfm+tex_math_dollars'))
