@@ -137,12 +137,9 @@ std::vector<std::string> token_words(const ToyTask& task) {
 }
 
 // The task as its own JSON, which the page's script reads, and what follows from it.
-Json page_data(const ToyTask& task, i64 parameters) {
+Json page_data(const ToyTask& task) {
   constexpr int asked = 100;
   Json data = parse_json_object(to_json(task), "toy");
-  data["about"] = "It has learned to " + task.name + " sequences of " + task.lengths() + " symbols, " +
-                  task.alphabet() + ". Its " + std::to_string(parameters) +
-                  " parameters are in this page, which computes with them.";
   data["alphabet"] = task.alphabet();
   data["lengths"] = task.lengths();
   data["longest"] = task.target_length() - 1;
@@ -172,7 +169,7 @@ std::string refused_by_page(const nn::TransformerConfig& config, const ToyTask& 
 std::string toy_page(nn::Transformer& model, const ToyTask& task) {
   const std::string refused = refused_by_page(model.config, task);
   check(refused.empty(), "toy", "the page ", refused);
-  Json data = page_data(task, model.parameter_count());
+  Json data = page_data(task);
   data["config"] = parse_json_object(nn::to_json(model.config), "toy");
   std::vector<float> numbers;
   for (const NamedParameter& p : model.named_parameters()) {

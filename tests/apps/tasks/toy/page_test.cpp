@@ -85,8 +85,8 @@ TEST_CASE("the page of the toy holds every parameter, the names of its tokens, a
   CHECK_FALSE(contains(page, "/* page."));
   const nlohmann::json data = data_of(page);
   CHECK(data.at("words") == nlohmann::json{"pad", "^", ".", "a", "b", "c", "d", "e"});
-  CHECK(
-      data.at("about").get<std::string>().starts_with("It has learned to reverse sequences of 2 to 6 symbols, a to e"));
+  CHECK(data.at("lengths") == "2 to 6");
+  CHECK(data.at("alphabet") == "a to e");
   CHECK(data.at("longest") == 7);
   REQUIRE(data.at("exam").size() == 100);
   for (const nlohmann::json& sequence : data["exam"]) CHECK(is_held_out(sequence.get<Sequence>()));
@@ -174,7 +174,7 @@ struct Case {
 std::string dom_after(nn::Transformer& model, const ToyTask& task, const std::string& script) {
   std::string page = toy_page(model, task);
   page.insert(page.rfind("</body>"), "<script>" + script + "</script>");
-  return browser::dom_of_page(page);
+  return browser::dom_of_page(page, "#en");
 }
 
 // The largest differences between the logits of the page and those of the model, in its own f32 and in f64, over
@@ -285,4 +285,23 @@ TEST_CASE("browser: a head switches off on the page as in the model, steps go ba
   CHECK(program::times(whole, "<canvas") == 12);
   CHECK(program::times(whole, "<li class=\"later") == 2);  // tokens that are not written any more, two steps back
   CHECK(text_of_id(clicked, "tip").starts_with("to write "));
+  CHECK(text_of_id(whole, "about").starts_with("It has learned to copy sequences of 2 to 4 symbols, a to d. Its "));
+}
+
+TEST_CASE("browser: the page is in Chinese where it should be, and then leaves no text of its own in English") {
+  nn::Transformer model = paper_model();
+  std::string page = toy_page(model, five_symbols);
+  page.insert(page.rfind("</body>"), R"html(<p id="english"></p><script>{
+    const said = [];
+    for (const each of document.querySelectorAll("body :not(script, #language)"))
+      said.push(each.title, each.getAttribute("aria-label"), ...[...each.childNodes].map((node) => node.nodeValue));
+    const isEnglish = (text) => text && /[a-z]{4}/i.test(text) && !/[一-龥]/.test(text);
+    byId("english").textContent = said.filter(isEnglish).join("|");
+  }</script>)html");
+  const std::string english = browser::dom_of_page(page, "#en"), chinese = browser::dom_of_page(page, "#zh");
+  CHECK(text_of_id(english, "language") == "中文");
+  CHECK(text_of_id(english, "english").starts_with("A Transformer to touch|It has learned to reverse sequences of "));
+  CHECK(text_of_id(chinese, "language") == "English");
+  CHECK(text_of_id(chinese, "about").starts_with("它学会了把 2 到 6 个符号（a 到 e）的序列倒过来写。"));
+  CHECK(text_of_id(chinese, "english") == "");
 }
