@@ -6,21 +6,21 @@
 #pragma once
 
 // Arithmetic, and functions of single elements.
-#include "autograd/ops/activation.h"   // tanh sigmoid relu gelu gelu_tanh silu glu
+#include "autograd/ops/activation.h"   // tanh sigmoid relu gelu gelu_tanh silu softplus elu abs clamp sin cos glu
 #include "autograd/ops/arithmetic.h"   // add sub mul div neg scale shift, and + - * /
 #include "autograd/ops/elementwise.h"  // pow exp log sqrt
 
 // Sums, products, and moving elements.
-#include "autograd/ops/layout.h"  // reshape permute concat slice split split3
+#include "autograd/ops/layout.h"  // reshape permute concat slice split split3 broadcast_to select where gather scatter
 #include "autograd/ops/matmul.h"  // matmul
-#include "autograd/ops/reduce.h"  // sum mean max
+#include "autograd/ops/reduce.h"  // sum mean max min cumulative_sum variance normalize log_sum_exp
 
 // What networks are made of.
 #include "autograd/ops/attention.h"      // attention masked_softmax by_distance zero_padding
 #include "autograd/ops/convolution.h"    // convolution
-#include "autograd/ops/cross_entropy.h"  // cross_entropy
+#include "autograd/ops/cross_entropy.h"  // cross_entropy mse bce_with_logits kl_divergence
 #include "autograd/ops/dropout.h"        // dropout
-#include "autograd/ops/embedding.h"      // embedding embedding_sum
+#include "autograd/ops/embedding.h"      // embedding embedding_sum index_rows
 #include "autograd/ops/layer_norm.h"     // layer_norm
 #include "autograd/ops/rms_norm.h"       // rms_norm
 #include "autograd/ops/rotary.h"         // rotary

@@ -2,6 +2,7 @@
 #include "autograd/variable.h"
 
 #include "autograd/leaf.h"
+#include "core/tensor_ops.h"
 
 namespace orrery {
 namespace {
@@ -85,6 +86,13 @@ Variable parameter(Tensor value, std::string name) {
 }
 
 Variable detach(const Variable& x) { return {x.value(), nullptr}; }
+
+Tensor grad(const std::function<Variable(const Variable&)>& f, const Tensor& x) {
+  const Variable leaf = parameter(x);
+  const Variable y = f(leaf);
+  if (y.wants_gradient()) backward(y);
+  return leaf.gradient().defined() ? leaf.gradient() : zeros(x.shape(), x.dtype());
+}
 
 NoGradient::NoGradient() : before_(recording) { recording = false; }
 NoGradient::~NoGradient() { recording = before_; }

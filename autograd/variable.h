@@ -9,6 +9,7 @@
 // Read next: autograd/node.h
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -99,6 +100,11 @@ using Parameters = std::vector<NamedParameter>;
 void backward(const Variable& loss);
 /// The same from any y, given dL/dy of its shape.
 void backward(const Variable& y, const Tensor& dy);
+
+/// df/dx at x, of the shape of x, for a function whose value is one number:
+///   grad([](const Variable& x) { return sum(x * x); }, x)   // 2 x
+/// Parameters that f uses collect their gradients as in `backward`.
+Tensor grad(const std::function<Variable(const Variable&)>& f, const Tensor& x);
 
 /// While an object of this type lives, operations of this thread record nothing and save nothing.
 class NoGradient {

@@ -155,7 +155,7 @@ Tensor broadcast_to(const Tensor& x, const Shape& shape) {
         shape);
   Tensor y = Tensor::empty(shape, x.dtype());
   const BroadcastLoop loop(shape, x.shape(), x.shape());
-  dispatch_floating(x.dtype(), "broadcast_to", [&](auto t) {
+  dispatch(x.dtype(), [&](auto t) {
     using T = decltype(t);
     const T* in = x.data<T>();
     broadcast_map<T>(loop, y.count(), in, in, y.write<T>(), [](T value, T) { return value; });

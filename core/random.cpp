@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace orrery {
 
@@ -36,6 +37,14 @@ i64 Rng::integer(i64 low, i64 high) {
   u64 value = bits64();
   while (value >= limit) value = bits64();
   return static_cast<i64>(static_cast<u64>(low) + value % range);  // unsigned: the sum may exceed 2^63 on the way
+}
+
+std::vector<i64> Rng::permutation(i64 count) {
+  std::vector<i64> order(static_cast<size_t>(count));
+  std::iota(order.begin(), order.end(), i64{0});
+  for (size_t i = order.size(); i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed
+    std::swap(order[i - 1], order[static_cast<size_t>(integer(0, static_cast<i64>(i)))]);
+  return order;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "core/dtype.h"
 
@@ -56,6 +57,8 @@ class Rng {
   double normal();
   /// Uniform in {low, ..., high - 1}; needs low < high.
   i64 integer(i64 low, i64 high);
+  /// 0, ..., count - 1 in random order, each order being equally likely.
+  std::vector<i64> permutation(i64 count);
 
  private:
   u64 seed_;

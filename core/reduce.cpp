@@ -64,7 +64,7 @@ struct Sum {
   }
 };
 
-struct Max {
+template <bool smallest> struct Extreme {
   template <class T> static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
     parallel_for(outer, row_grain(n * inner), [=](i64 first, i64 last) {
       for (i64 o = first; o < last; ++o) {
@@ -73,7 +73,8 @@ struct Max {
         for (i64 j = 1; j < n; ++j) {
           const T* row = x + (o * n + j) * inner;
           // `!(row <= out)` is true if row is NaN, so NaN replaces any maximum, and then stays.
-          for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && !(row[i] <= out[i]) ? row[i] : out[i];
+          const auto replaces = [](T a, T b) { return smallest ? !(a >= b) : !(a <= b); };
+          for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && replaces(row[i], out[i]) ? row[i] : out[i];
         }
       }
     });
@@ -169,12 +170,38 @@ Tensor mean(const Tensor& x, const Axes& axes, bool keep_axes) {
                        [](auto of_sum, auto of_parts) { return std::isfinite(of_sum) ? of_sum : of_parts; });
 }
 
-Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) {
-  check_defined(x, "max");
-  const Shape shape = reduced_shape(x.shape(), axes, keep_axes, "max");
-  check(x.count() > 0 || shape.count() == 0, "max", "has no elements to choose from, shape ", x.shape());
-  const Tensor y = reduce_axes<Max>(x, axis_set(x.shape(), axes, "max"), "max");
+namespace {
+
+template <bool smallest> Tensor extreme(const Tensor& x, const Axes& axes, bool keep_axes, std::string_view operation) {
+  check_defined(x, operation);
+  const Shape shape = reduced_shape(x.shape(), axes, keep_axes, operation);
+  check(x.count() > 0 || shape.count() == 0, operation, "has no elements to choose from, shape ", x.shape());
+  const Tensor y = reduce_axes<Extreme<smallest>>(x, axis_set(x.shape(), axes, operation), operation);
   return (y.shares_memory_with(x) ? y.clone() : y).reshape(shape);
+}
+
+}  // namespace
+
+Tensor max(const Tensor& x, const Axes& axes, bool keep_axes) { return extreme<false>(x, axes, keep_axes, "max"); }
+Tensor min(const Tensor& x, const Axes& axes, bool keep_axes) { return extreme<true>(x, axes, keep_axes, "min"); }
+
+Tensor cumulative_sum(const Tensor& x, i64 axis) {
+  check_defined(x, "cumulative_sum");
+  const int along = x.shape().axis(axis, "cumulative_sum");
+  const i64 n = x.size(along), inner = x.shape().count(along + 1, x.rank());
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  dispatch_floating(x.dtype(), "cumulative_sum", [&](auto t) {
+    using T = decltype(t);
+    const T* from = x.data<T>();
+    T* to = y.write<T>();
+    for_rows(x.shape().count(0, along) * inner, n, [=](i64 row) {
+      const i64 first = row / inner * n * inner + row % inner;
+      double total = 0;
+      for (i64 i = first; i < first + n * inner; i += inner)
+        to[i] = static_cast<T>(total += static_cast<double>(from[i]));
+    });
+  });
+  return y;
 }
 
 Tensor argmax(const Tensor& x) {

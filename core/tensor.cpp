@@ -44,7 +44,7 @@ Tensor Tensor::outline(const Shape& shape, Dtype dtype) {
   return result;
 }
 
-template <class T> Tensor Tensor::of(const Shape& shape, const std::vector<T>& elements) {
+template <HasDtype T> Tensor Tensor::of(const Shape& shape, const std::vector<T>& elements) {
   Tensor result = empty(shape, dtype_of<T>);
   check(result.count() == static_cast<i64>(elements.size()), "tensor", "shape ", shape, " needs ", result.count(),
         " elements, got ", elements.size());

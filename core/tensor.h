@@ -12,11 +12,16 @@
 #include <initializer_list>
 #include <memory>
 #include <ostream>
+#include <ranges>
 #include <vector>
 
 #include "core/shape.h"
 
 namespace orrery {
+
+/// The types of elements.
+template <class T>
+concept HasDtype = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, i32>;
 
 /// A contiguous array of known shape and dtype. It shares its memory with its copies and views.
 class Tensor {
@@ -29,7 +34,17 @@ class Tensor {
   /// them, is an error.
   static Tensor outline(const Shape& shape, Dtype dtype = f32);
   /// A tensor with the given elements, in row-major order; T is float, double or i32.
-  template <class T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
+  template <HasDtype T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
+  /// The same from any range: f32 from floats, f64 from doubles, i32 from whole numbers, which must fit.
+  template <std::ranges::input_range R> static Tensor of(const Shape& shape, const R& elements) {
+    using Element = std::remove_cvref_t<std::ranges::range_reference_t<const R&>>;
+    std::vector<std::conditional_t<std::is_floating_point_v<Element>, Element, i32>> list;
+    for (const Element& element : elements) {
+      if constexpr (!std::is_floating_point_v<Element>) check_fits(static_cast<double>(element), Dtype::i32);
+      list.push_back(static_cast<typename decltype(list)::value_type>(element));
+    }
+    return of(shape, list);
+  }
 
   bool defined() const { return storage_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -73,6 +88,12 @@ class Tensor {
   };
   /// Sets element number `i` in row-major order; counts as one change of the memory.
   void set(i64 i, double value);
+  /// All elements in row-major order as numbers of type T, whatever the dtype: x.to_vector<float>().
+  template <class T = double> std::vector<T> to_vector() const {
+    std::vector<T> elements;
+    for (i64 i = 0; i < count_; ++i) elements.push_back(static_cast<T>(at(i)));
+    return elements;
+  }
   /// The element of a tensor that has exactly one.
   double item() const;
 

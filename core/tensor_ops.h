@@ -1,7 +1,7 @@
 // Chapter 1. Operations on tensors without derivatives: creation, arithmetic, sums, products, and moving elements.
 //
 // The differentiable functions of autograd/ops.h are built from these. Shapes follow NumPy: operands are broadcast, and
-// negative axes and slice bounds count from the end.
+// negative axes and slice bounds count from the end. Comparisons, and what chooses by ids: core/choosing.h.
 // Read next: apps/book/ch1/tensors.cpp
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/choosing.h"
 #include "core/products/gemm.h"
 #include "core/random.h"
 #include "core/tensor.h"
@@ -82,8 +83,11 @@ Shape reduced_shape(const Shape& shape, const Axes& axes, bool keep_axes, std::s
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
 /// Means over `axes`. The mean of no elements is NaN, as in NumPy.
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
-/// Largest values over `axes`; NaN if any element is NaN. The maximum of no elements is an error.
+/// Largest and smallest values over `axes`; NaN if any element is NaN. Those of no elements are an error.
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+Tensor min(const Tensor& x, const Axes& axes = {}, bool keep_axes = false);
+/// y_i = x_0 + ... + x_i along `axis`, added in double; of f32 and f64.
+Tensor cumulative_sum(const Tensor& x, i64 axis);
 /// Index of the largest value along the last axis: x [..., n] to i32 [...]. The first one if several are equal. Since
 /// no comparison with NaN is true, a NaN at index 0 is chosen, and any other NaN is skipped. Error: there is no last
 /// axis, or n is 0.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "apps/training/random_numbers.h"
 #include "core/error.h"
 #include "core/tensor_ops.h"
 
@@ -63,11 +62,8 @@ void TranslationBatches::shuffle(i64 epoch) {
   // One number for each pair and for each batch. Twice as many are reserved, since a draw may use several.
   const u64 kept_free = 2 * static_cast<u64>(corpus_.size() + in_epoch());
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
-  std::vector<i64> pairs = first_numbers(corpus_.size());
-  permute_randomly(pairs, rng);
-  pairs = sorted(std::move(pairs));
-  std::vector<i64> batches = first_numbers(in_epoch());
-  permute_randomly(batches, rng);
+  std::vector<i64> pairs = sorted(rng.permutation(corpus_.size()));
+  std::vector<i64> batches = rng.permutation(in_epoch());
   // Nothing fails from here on, so order and epoch always fit together.
   order_ = std::move(pairs);
   batches_ = std::move(batches);

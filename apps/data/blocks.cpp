@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
-#include "apps/training/random_numbers.h"
 #include "core/error.h"
 
 namespace orrery {
@@ -45,15 +43,13 @@ void ShuffledBlocks::shuffle(i64 epoch) {
   // One number for the beginning and one for each block. Twice as many are reserved, since a draw may use several.
   const u64 kept_free = 2 * static_cast<u64>(in_epoch_ + 1);
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
-  if (in_epoch_ <= most_listed_) order_.resize(static_cast<size_t>(in_epoch_));  // what can fail comes first
-  beginning_ = rng.integer(0, length_);
-  epoch_ = epoch;
-  if (in_epoch_ > most_listed_) {
+  const i64 beginning = rng.integer(0, length_);
+  if (in_epoch_ > most_listed_)
     key_ = rng.bits64();
-    return;
-  }
-  std::iota(order_.begin(), order_.end(), i64{0});
-  permute_randomly(order_, rng);
+  else
+    order_ = rng.permutation(in_epoch_);  // the only line that can fail
+  beginning_ = beginning;
+  epoch_ = epoch;
 }
 
 i64 ShuffledBlocks::block_at(i64 place) const {

@@ -12,7 +12,7 @@ namespace orrery {
 namespace {
 
 // What stands between tabs, or between runs of spaces.
-std::vector<std::string_view> columns_of(std::string_view line, char separator) {
+std::vector<std::string_view> line_fields(std::string_view line, char separator) {
   std::vector<std::string_view> columns;
   for (size_t begin = 0; begin <= line.size();) {
     const size_t end = std::min(line.find(separator, begin), line.size());
@@ -43,7 +43,7 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
       continue;
     }
     if (separator == 0) separator = line.find('\t') == line.npos ? ' ' : '\t';
-    const std::vector<std::string_view> fields = columns_of(line, separator);
+    const std::vector<std::string_view> fields = line_fields(line, separator);
     const i64 here = static_cast<i64>(fields.size());
     if (count == 0) count = here;
     check(here == count, "conll", path, ", line ", line_number, " has ", here, here == 1 ? " column" : " columns",

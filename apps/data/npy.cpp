@@ -17,7 +17,7 @@ constexpr std::string_view magic = "\x93NUMPY";
 constexpr size_t alignment = 64;  // of the numbers in the file
 
 // What stands in the header after 'key': up to the next comma, or to the closing parenthesis of a tuple.
-std::string value_of(const std::string& header, const std::string& key, const std::string& operation) {
+std::string header_value(const std::string& header, const std::string& key, const std::string& operation) {
   const std::string name = '\'' + key + "':";
   const size_t found = header.find(name);
   check(found != header.npos, operation, "the header has no ", key);
@@ -28,7 +28,7 @@ std::string value_of(const std::string& header, const std::string& key, const st
 }
 
 // The sizes in "(3, 4".
-Shape shape_of(const std::string& tuple, const std::string& operation) {
+Shape sizes_in(const std::string& tuple, const std::string& operation) {
   check(tuple.starts_with('('), operation, "the shape is ", printable(tuple));
   std::string list = tuple.substr(1);
   std::replace(list.begin(), list.end(), ',', ' ');
@@ -71,13 +71,14 @@ Tensor read_npy(const std::string& path) {
   check(length <= file.size() - begin, operation, "is cut off in its header");
   std::string header(length, ' ');
   file.read(begin, std::as_writable_bytes(std::span(header)));
-  const std::string descr = value_of(header, "descr", operation), order = value_of(header, "fortran_order", operation);
+  const std::string descr = header_value(header, "descr", operation),
+                    order = header_value(header, "fortran_order", operation);
   const bool wide = descr == "'<i8'";
   check(wide || descr == "'<f4'" || descr == "'<f8'" || descr == "'<i4'", operation, "holds numbers of type ",
         printable(descr), "; '<f4', '<f8', '<i4' and '<i8' can be read: numpy.save(path, x.astype('<f4'))");
   check(order == "False", operation, "is in Fortran's order: numpy.save(path, numpy.ascontiguousarray(x))");
   const u64 bytes = file.size() - begin - length, each = descr[3] == '8' ? 8 : 4;
-  const Shape shape = shape_of(value_of(header, "shape", operation), operation);
+  const Shape shape = sizes_in(header_value(header, "shape", operation), operation);
   u64 count = 1;
   for (const i64 size : shape) {
     check(count == 0 || static_cast<u64>(size) <= bytes / count, operation, "has fewer numbers than its shape ", shape,

@@ -86,6 +86,11 @@ void add_products(SampleTable& table) {
   add("shared b transposed", {2, 2, 3}, {4, 3}, Trans::b);
   add("size 1", {1, 1}, {1, 1}, Trans::none);
   add("size 0, k = 0", {2, 0}, {0, 3}, Trans::none);
+  add("a matrix and a vector", {2, 2, 3}, {3}, Trans::none);
+  add("a vector and a matrix", {3}, {2, 3, 2}, Trans::none);
+  add("two vectors", {3}, {3}, Trans::none);
+  add("leading axes repeated", {2, 1, 2, 3}, {3, 3, 2}, Trans::none);
+  add("one b for several a transposed", {2, 3, 2}, {3, 4}, Trans::a);
   table.add_long("matmul", "long", {{{long_rows, 2}}, {{2, 3}}}, [](In x) { return matmul(x[0], x[1]); });
   table.add_long("matmul", "long, a transposed", {{{long_rows, 2}}, {{long_rows, 3}}},
                  [](In x) { return matmul(x[0], x[1], Trans::a); });

@@ -54,6 +54,14 @@ void add_elementwise(SampleTable& table) {
   add_unary(table, "gelu", Range::normal, [](V x) { return gelu(x); });
   add_unary(table, "gelu_tanh", Range::normal, [](V x) { return gelu_tanh(x); });
   add_unary(table, "silu", Range::normal, [](V x) { return silu(x); });
+  add_unary(table, "softplus", Range::normal, [](V x) { return softplus(x); });
+  add_unary(table, "elu", Range::away_from_zero, [](V x) { return elu(x, 0.7); });
+  add_unary(table, "abs", Range::away_from_zero, [](V x) { return abs(x); });
+  add_unary(table, "clamp", Range::away_from_zero, [](V x) { return clamp(x, 0.02, 6); });
+  add_unary(table, "sin", Range::normal, [](V x) { return sin(x); });
+  add_unary(table, "cos", Range::normal, [](V x) { return cos(x); });
+  add_binary(table, "where", Range::normal,
+             [](V a, V b) { return where(spread_ids(broadcast(a.shape(), b.shape(), "where"), 2), a, b); });
 }
 
 void add_reductions(SampleTable& table) {
@@ -70,7 +78,19 @@ void add_reductions(SampleTable& table) {
   add("sum", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return sum(x, axes, keep); });
   add("mean", Range::normal, [](const Variable& x, const Axes& axes, bool keep) { return mean(x, axes, keep); });
   add("max", Range::distinct, [](const Variable& x, const Axes& axes, bool keep) { return max(x, axes, keep); });
+  add("min", Range::distinct, [](const Variable& x, const Axes& axes, bool keep) { return min(x, axes, keep); });
+  add("variance", Range::normal,
+      [](const Variable& x, const Axes& axes, bool keep) { return variance(x, axes, keep); });
+  add("log_sum_exp", Range::normal,
+      [](const Variable& x, const Axes& axes, bool keep) { return log_sum_exp(x, axes, keep); });
+  table.add("variance", "of the numbers themselves", {{{3, 4}}}, [](In x) { return variance(x[0], {1}, false, 0); });
+  table.add("log_sum_exp", "tails", {{{3, 6}, Range::tails}}, [](In x) { return log_sum_exp(x[0], {-1}); });
   table.add("sum", "size 0", {{{0, 3}}}, [](In x) { return sum(x[0], {0}); });
+  table.add("cumulative_sum", "last axis", {{{3, 4}}}, [](In x) { return cumulative_sum(x[0], -1); });
+  table.add("cumulative_sum", "inner axis", {{{2, 3, 2}}}, [](In x) { return cumulative_sum(x[0], 1); });
+  table.add_long("cumulative_sum", "long", {{{long_rows, 2}}}, [](In x) { return cumulative_sum(x[0], 0); });
+  table.add("normalize", "rows", {{{2, 3, 4}}}, [](In x) { return normalize(x[0]); });
+  table.add_long("normalize", "long", {{{long_rows, 3}}}, [](In x) { return normalize(x[0]); });
 }
 
 void add_layout(SampleTable& table) {
@@ -92,6 +112,52 @@ void add_layout(SampleTable& table) {
     const auto [q, k, v] = split3(x[0], -1);
     return q * k + v;
   });
+}
+
+void add_chosen(SampleTable& table) {
+  const Tensor few = spread_ids({3, 2}, 4), distinct = Tensor::of<i32>({3, 2}, {0, 3, 2, 1, 3, 0});
+  table.add("broadcast_to", "two axes", {{{3, 1}}}, [](In x) { return broadcast_to(x[0], {2, 3, 4}); });
+  table.add_long("broadcast_to", "long", {{{1, 2}}}, [](In x) { return broadcast_to(x[0], {long_rows, 2}); });
+  table.add("select", "inner axis", {{{2, 3, 4}}}, [](In x) { return select(x[0], 1, -1); });
+  table.add_long("select", "long", {{{2, long_flat}}}, [](In x) { return select(x[0], 0, 1); });
+  table.add("index_rows", "repeated ids", {{{4, 3, 2}}}, [few](In x) { return index_rows(x[0], few); });
+  table.add_long("index_rows", "long", {{{5, 2}}}, [](In x) { return index_rows(x[0], spread_ids({long_rows}, 5)); });
+  table.add("gather", "last axis", {{{3, 4}}}, [few](In x) { return gather(x[0], -1, few); });
+  table.add("gather", "axis 0, repeated ids", {{{4, 2}}}, [few](In x) { return gather(x[0], 0, few); });
+  table.add_long("gather", "long", {{{long_rows, 3}}}, [](In x) {
+    return gather(x[0], 1, spread_ids({long_rows, 2}, 3));
+  });
+  const std::vector<Input> row_and_part{{{3, 4}}, {{3, 2}}};
+  table.add("scatter", "written", row_and_part, [distinct](In x) { return scatter(x[0], 1, distinct, x[1]); });
+  table.add("scatter", "added", row_and_part, [few](In x) { return scatter(x[0], 1, few, x[1], true); });
+  table.add_long("scatter", "long", {{{5, 2}}, {{long_rows, 2}}}, [](In x) {
+    return scatter(x[0], 0, spread_ids({long_rows, 2}, 5), x[1], true);
+  });
+}
+
+// Targets: any numbers, or probabilities if `as` is softmax or sigmoid.
+Tensor targets(const Shape& shape, Dtype dtype, Variable (*as)(const Variable&)) {
+  Rng rng(3);
+  return as(constant(randn(shape, rng, dtype))).value();
+}
+
+void add_compared(SampleTable& table) {
+  const auto add = [&](const std::string& name, auto as, auto loss) {
+    const auto with = [=](const LossOptions& options) {
+      return [=](In x) { return loss(x[0], targets(x[0].shape(), x[0].dtype(), as), options); };
+    };
+    table.add(name, "mean", {{{2, 3, 4}}}, with({}));
+    table.add(name, "given divisor", {{{3, 4}}}, with({.reduction = Reduction::divisor, .divisor = 7}));
+    table.add(name, "sum", {{Shape{}}}, with({.reduction = Reduction::sum}));
+    table.add(name, "size 0", {{{0, 4}}}, with({}));
+    table.add_long(name, "long", {{{long_rows, 3}}}, with({.reduction = Reduction::sum}));
+  };
+  using V = const Variable&;
+  using T = const Tensor&;
+  using Options = const LossOptions&;
+  add("mse", neg, [](V x, T t, Options options) { return mse(x, t, options); });
+  add("bce_with_logits", sigmoid, [](V x, T t, Options options) { return bce_with_logits(x, t, options); });
+  add("kl_divergence", sigmoid, [](V x, T t, Options options) { return kl_divergence(x, t, options); });
 }
 
 void add_long_layout(SampleTable& table) {
@@ -117,6 +183,8 @@ void add_simple(SampleTable& table) {
   add_reductions(table);
   add_layout(table);
   add_long_layout(table);
+  add_chosen(table);
+  add_compared(table);
 }
 
 }  // namespace orrery::sample_rows

@@ -1,9 +1,14 @@
-// Chapter 3. Activation functions: the nonlinearities between linear maps.
+// Chapter 3. Activation functions, the nonlinearities between linear maps, and other functions of one number.
 //
 //   tanh              y' = 1 - y^2
 //   sigmoid s(x)      y' = y (1 - y)
 //   relu, gelu        see autograd/ops/formulas.h
 //   silu x s(x)       y' = s(x) (1 + x (1 - s(x)))
+//   softplus          y  = max(0, x) + ln(1 + e^{-|x|}), which does not overflow        y' = s(x)
+//   elu               y  = x where x > 0, else alpha (e^x - 1)                          y' = 1, or alpha e^x
+//   abs               y' = the sign of x, and 0 at 0
+//   clamp             y' = 1 where low <= x <= high, else 0
+//   sin, cos          y' = cos x, -sin x
 //
 // One is not elementwise, the gated linear unit of Dauphin et al. 2017 ("Language Modeling with Gated Convolutional
 // Networks"): one half of the numbers decides how much of the other half passes. x = [a | b] along the last axis, and
@@ -41,6 +46,49 @@ struct Silu {
     const T s = math::sigmoid(x);
     return s * (T{1} + x * (T{1} - s));
   }
+};
+
+struct Softplus {
+  static constexpr std::string_view name = "softplus";
+  template <class T> T value(T x) const { return (x < T{0} ? T{0} : x) + std::log1p(math::exp(-std::fabs(x))); }
+  template <class T> T derivative(T x) const { return math::sigmoid(x); }
+};
+
+struct Elu {
+  static constexpr std::string_view name = "elu";
+  double alpha;
+  template <class T> T value(T x) const { return x > T{0} ? x : static_cast<T>(alpha) * std::expm1(x); }
+  template <class T> T derivative(T x) const { return x > T{0} ? T{1} : static_cast<T>(alpha) * math::exp(x); }
+};
+
+struct Abs {
+  static constexpr std::string_view name = "abs";
+  template <class T> T value(T x) const { return std::fabs(x); }
+  template <class T> T derivative(T x) const { return static_cast<T>((x > T{0}) - (x < T{0})); }
+};
+
+struct Clamp {
+  static constexpr std::string_view name = "clamp";
+  double low, high;
+  template <class T> T value(T x) const {
+    const T a = static_cast<T>(low), b = static_cast<T>(high);
+    return x < a ? a : (x > b ? b : x);  // NaN passes through
+  }
+  template <class T> T derivative(T x) const {
+    return x >= static_cast<T>(low) && x <= static_cast<T>(high) ? T{1} : T{0};
+  }
+};
+
+struct Sin {
+  static constexpr std::string_view name = "sin";
+  template <class T> T value(T x) const { return std::sin(math::flushed(x)); }
+  template <class T> T derivative(T x) const { return std::cos(x); }
+};
+
+struct Cos {
+  static constexpr std::string_view name = "cos";
+  template <class T> T value(T x) const { return std::cos(x); }
+  template <class T> T derivative(T x) const { return -std::sin(math::flushed(x)); }
 };
 
 template <class T> void glu_row(i64 C, const T* x, T* y) {
@@ -101,6 +149,15 @@ Variable relu(const Variable& x) { return elementwise(formula::Relu{}, x); }
 Variable gelu(const Variable& x) { return elementwise(formula::Gelu{}, x); }
 Variable gelu_tanh(const Variable& x) { return elementwise(formula::GeluTanh{}, x); }
 Variable silu(const Variable& x) { return elementwise(Silu{}, x); }
+Variable softplus(const Variable& x) { return elementwise(Softplus{}, x); }
+Variable elu(const Variable& x, double alpha) { return elementwise(Elu{alpha}, x); }
+Variable abs(const Variable& x) { return elementwise(Abs{}, x); }
+Variable clamp(const Variable& x, double low, double high) {
+  check(low <= high, "clamp", "needs low <= high, got ", low, " and ", high);
+  return elementwise(Clamp{low, high}, x);
+}
+Variable sin(const Variable& x) { return elementwise(Sin{}, x); }
+Variable cos(const Variable& x) { return elementwise(Cos{}, x); }
 Variable glu(const Variable& x) { return apply(Glu{}, x); }
 
 }  // namespace orrery

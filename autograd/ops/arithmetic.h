@@ -34,4 +34,14 @@ inline Variable operator-(const Variable& x, double c) { return shift(x, -c); }
 inline Variable operator-(double c, const Variable& x) { return shift(neg(x), c); }
 Variable operator/(double c, const Variable& x);
 
+// A Tensor beside a Variable is a constant.
+inline Variable operator+(const Variable& a, const Tensor& b) { return add(a, constant(b)); }
+inline Variable operator-(const Variable& a, const Tensor& b) { return sub(a, constant(b)); }
+inline Variable operator*(const Variable& a, const Tensor& b) { return mul(a, constant(b)); }
+inline Variable operator/(const Variable& a, const Tensor& b) { return div(a, constant(b)); }
+inline Variable operator+(const Tensor& a, const Variable& b) { return add(constant(a), b); }
+inline Variable operator-(const Tensor& a, const Variable& b) { return sub(constant(a), b); }
+inline Variable operator*(const Tensor& a, const Variable& b) { return mul(constant(a), b); }
+inline Variable operator/(const Tensor& a, const Variable& b) { return div(constant(a), b); }
+
 }  // namespace orrery

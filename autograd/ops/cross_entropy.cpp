@@ -7,10 +7,19 @@
 // The loss is the sum over all targets that count (those that are not ignored), divided by their number, by nothing, or
 // by a number that the caller gives. This single pass is faster than log_softmax, mul and sum
 // (apps/measure/bench/README.md).
+// The other losses are compositions:
+//   mse               (y - t)^2
+//   bce_with_logits   -ln s(x) = softplus(-x) and -ln(1 - s(x)) = softplus(x), which are exact however large |x| is:
+//                     t softplus(-x) + (1 - t) softplus(x)
+//   kl_divergence     sum_k q_k ln q_k - q_k log_p_k; the first part is a constant
 // Read next: autograd/ops/layer_norm.cpp
 #include "autograd/ops/cross_entropy.h"
 
 #include "autograd/apply.h"
+#include "autograd/ops/activation.h"
+#include "autograd/ops/arithmetic.h"
+#include "autograd/ops/elementwise.h"
+#include "autograd/ops/reduce.h"
 #include "autograd/ops/softmax_rows.h"
 #include "autograd/ops/target_distribution.h"
 #include "core/kernels/elementwise.h"
@@ -83,10 +92,43 @@ struct CrossEntropy {
   }
 };
 
+// Checks the arguments of a loss over `counted` targets, and returns what its sum is divided by.
+double divisor_of(std::string_view name, const Variable& x, const Tensor& targets, const LossOptions& options,
+                  i64 counted) {
+  return tape::explained(name, std::array{&x}, [&] {
+    check(targets.defined() && targets.shape() == x.shape() && targets.dtype() == x.dtype(), name, "needs targets ",
+          x.dtype(), ' ', x.shape(), ", got ", targets.dtype(), ' ', targets.shape());
+    check(options.reduction == Reduction::divisor || options.divisor == 1, name,
+          "a divisor counts only with Reduction::divisor");
+    check(options.divisor > 0, name, "the divisor must be positive, got ", options.divisor);
+    return options.reduction == Reduction::mean ? static_cast<double>(std::max<i64>(1, counted)) : options.divisor;
+  });
+}
+
 }  // namespace
 
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options) {
   return apply(CrossEntropy{{targets, options}, {}, {}}, logits);
+}
+
+Variable mse(const Variable& y, const Tensor& targets, const LossOptions& options) {
+  const double divisor = divisor_of("mse", y, targets, options, y.shape().count());
+  const Variable difference = y - targets;
+  return sum(difference * difference) / divisor;
+}
+
+Variable bce_with_logits(const Variable& logits, const Tensor& targets, const LossOptions& options) {
+  const double divisor = divisor_of("bce_with_logits", logits, targets, options, logits.shape().count());
+  return sum(softplus(-logits) * targets + softplus(logits) * (1.0 - targets)) / divisor;
+}
+
+Variable kl_divergence(const Variable& log_p, const Tensor& q, const LossOptions& options) {
+  const bool has_rows = log_p.shape().rank() > 0;
+  const double divisor =
+      divisor_of("kl_divergence", log_p, q, options, has_rows ? log_p.shape().without_last().count() : i64{1});
+  const Tensor one = full({}, 1.0, q.dtype());
+  const Tensor q_log_q = q * log(constant(where(q > 0, q, one))).value();
+  return sum(q_log_q - log_p * q) / divisor;
 }
 
 }  // namespace orrery

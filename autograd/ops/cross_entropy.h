@@ -1,4 +1,4 @@
-// Chapter 4. Cross entropy, the loss.
+// Chapter 4. Cross entropy, the loss of classes, and losses of numbers and distributions.
 #pragma once
 
 #include "autograd/variable.h"
@@ -26,5 +26,25 @@ struct CrossEntropyOptions {
 /// smoothing outside [0, 1], or over the wrong classes if K is 1; a divisor that is not positive, or that is given
 /// without Reduction::divisor.
 Variable cross_entropy(const Variable& logits, const Tensor& targets, const CrossEntropyOptions& options = {});
+
+/// What the summed loss is divided by, as in `cross_entropy`: with Reduction::mean by the number of targets, each of
+/// which counts.
+struct LossOptions {
+  Reduction reduction = Reduction::mean;
+  double divisor = 1;  ///< for Reduction::divisor
+};
+
+// The loss has shape []; of no target it is 0, with gradient 0. Errors: targets of another shape or dtype; a divisor
+// that is not positive, or that is given without Reduction::divisor.
+
+/// (y - target)^2 for each number.
+Variable mse(const Variable& y, const Tensor& targets, const LossOptions& options = {});
+/// -t ln s(x) - (1 - t) ln(1 - s(x)) for each logit x and its target t in [0, 1], with s(x) = 1 / (1 + e^{-x}): for
+/// questions of yes or no, and for labels of which several may be right.
+Variable bce_with_logits(const Variable& logits, const Tensor& targets, const LossOptions& options = {});
+/// sum_k q_k (ln q_k - log_p_k) for each row of the last axis, where 0 ln 0 is 0: how far the probabilities p are from
+/// the target q. `log_p` comes from log_softmax. A target is a row: the mean is torch's "batchmean", not its "mean",
+/// which also divides by the number of classes.
+Variable kl_divergence(const Variable& log_p, const Tensor& q, const LossOptions& options = {});
 
 }  // namespace orrery

@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "autograd/apply.h"
+#include "autograd/ops/layout.h"
 #include "autograd/ops/row_dropout.h"
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"
@@ -38,14 +39,10 @@ struct Lookup {
 
   // Checks table and ids; returns the number of lookups.
   i64 check_arguments(std::string_view name, const Tensor& weight) const {
-    check(ids.defined() && ids.get().dtype() == Dtype::i32, name, "ids must be i32");
     check(weight.rank() == 2, name, "the table needs shape [rows, columns], has ", weight.shape());
-    const i64 rows = weight.size(0), n = ids.get().count();
+    check_ids(ids, weight.size(0), name);
+    const i64 n = ids.get().count();
     check(n <= std::numeric_limits<i32>::max(), name, "takes at most 2^31 - 1 ids at once, got ", n);
-    const i32* id = ids.get().data<i32>();
-    for (i64 i = 0; i < n; ++i) {
-      check(id[i] >= 0 && id[i] < rows, name, "id ", id[i], " at position ", i, " is outside [0, ", rows, ")");
-    }
     return n;
   }
 
@@ -151,6 +148,13 @@ struct EmbeddingSum {
 }  // namespace
 
 Variable embedding(const Variable& weight, const Tensor& ids) { return apply(Embedding{{Saved(ids)}}, weight); }
+
+Variable index_rows(const Variable& x, const Tensor& ids) {
+  check(x.shape().rank() >= 1 && ids.defined(), "index_rows", "needs a tensor with axes, and ids");
+  Shape shape = ids.shape();
+  for (int axis = 1; axis < x.shape().rank(); ++axis) shape = shape.plus(x.size(axis));
+  return reshape(embedding(reshape(x, {x.size(0), x.shape().count(1, x.shape().rank())}), ids), shape);
+}
 
 Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions, double p,
                        const Draw& draw) {

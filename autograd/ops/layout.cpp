@@ -3,6 +3,9 @@
 //   reshape, permute     dx is dy moved the other way
 //   concat               each part gets its piece of dy
 //   slice, split         dy goes to the piece it was cut from; the rest of dx is 0
+//   where                dy goes to what was chosen; the rest of dx and of dy is 0
+//   gather               dy is added to the elements that were read; the rest of dx is 0
+//   scatter              dx = dy, but 0 where x was overwritten; the part's gradient is gathered from dy
 #include "autograd/ops/layout.h"
 
 #include "autograd/apply.h"
@@ -101,6 +104,57 @@ template <size_t N> struct Split {
   }
 };
 
+struct BroadcastTo {
+  static constexpr std::string_view name = "broadcast_to";
+  Shape shape;
+  Tensor forward(const Tensor& x) { return broadcast_to(x, shape); }
+  void backward(const Tensor& dy, Grads& dx) { dx.add(0, dy); }
+};
+
+struct Where {
+  static constexpr std::string_view name = "where";
+  Saved condition;
+  Tensor forward(const Tensor& x, const Tensor& y) { return where(condition, x, y); }
+  void backward(const Tensor& dy, Grads& dx) {
+    const Tensor zero = zeros({}, dy.dtype());
+    if (dx.wanted(0)) dx.add(0, where(condition, dy, zero));
+    if (dx.wanted(1)) dx.add(1, where(condition, zero, dy));
+  }
+};
+
+struct Gather {
+  static constexpr std::string_view name = "gather";
+  i64 axis;
+  Saved ids;
+  Tensor forward(const Tensor& x) { return gather(x, axis, ids); }
+  void backward(const Tensor& dy, Grads& dx) {
+    if (!dx.wanted(0)) return;
+    const GradientBuffer into = dx.into(0);
+    if (into.is_new) fill(into.buffer, 0.0);
+    scatter_into(into.buffer, axis, ids, dy, true);
+  }
+};
+
+struct Scatter {
+  static constexpr std::string_view name = "scatter";
+  i64 axis;
+  Saved ids;
+  bool accumulate;
+  Tensor forward(const Tensor& x, const Tensor& part) {
+    check_defined(x, name);
+    Tensor y = x.clone();
+    scatter_into(y, axis, ids, part, accumulate);
+    return y;
+  }
+  void backward(const Tensor& dy, Grads& dx) {
+    if (dx.wanted(1)) dx.add(1, gather(dy, axis, ids));
+    if (!dx.wanted(0) || accumulate) return dx.add(0, dy);
+    Tensor kept = dy.clone();
+    scatter_into(kept, axis, ids, zeros(ids.get().shape(), dy.dtype()), false);
+    dx.add(0, std::move(kept));
+  }
+};
+
 }  // namespace
 
 Variable reshape(const Variable& x, const Shape& shape) { return apply(Reshape{shape}, x); }
@@ -119,6 +173,25 @@ std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis) {
 
 std::array<Variable, 3> split3(const Variable& x, i64 axis) {
   return apply(Split<3>{.size = 0, .axis = axis, .equal = true}, x);
+}
+
+Variable broadcast_to(const Variable& x, const Shape& shape) { return apply(BroadcastTo{shape}, x); }
+
+Variable select(const Variable& x, i64 axis, i64 i) {
+  const int along = x.shape().axis(axis, "select");
+  const i64 n = x.size(along), at = i < 0 ? i + n : i;
+  check(at >= 0 && at < n, "select", "there is no entry ", i, " along axis ", along, " of ", x.shape());
+  return reshape(slice(x, along, at, at + 1), reduced_shape(x.shape(), {along}, false, "select"));
+}
+
+Variable where(const Tensor& condition, const Variable& x, const Variable& y) {
+  return apply(Where{Saved(condition)}, x, y);
+}
+
+Variable gather(const Variable& x, i64 axis, const Tensor& ids) { return apply(Gather{axis, Saved(ids)}, x); }
+
+Variable scatter(const Variable& x, i64 axis, const Tensor& ids, const Variable& part, bool accumulate) {
+  return apply(Scatter{axis, Saved(ids), accumulate}, x, part);
 }
 
 }  // namespace orrery

@@ -1,7 +1,7 @@
-// Chapter 4. Moving elements: reshaping, permuting, joining and cutting.
+// Chapter 4. Moving elements: reshaping, permuting, joining, cutting, repeating and choosing.
 //
-// These are the functions of core/tensor_ops.h with a derivative. Negative axes and bounds count from the end. Errors:
-// an axis that x does not have; sizes that do not fit.
+// These are functions of core/tensor_ops.h and core/choosing.h with a derivative. Negative axes and bounds count from
+// the end. Errors: an axis that x does not have; sizes that do not fit.
 #pragma once
 
 #include <array>
@@ -31,5 +31,16 @@ Variable slice(const Variable& x, i64 axis, i64 begin, i64 end = std::numeric_li
 std::array<Variable, 2> split(const Variable& x, i64 size, i64 axis);
 /// Three equal parts along `axis`: Q, K and V of a packed product. Error: the size is not divisible by 3.
 std::array<Variable, 3> split3(const Variable& x, i64 axis);
+/// x repeated to `shape`, to which it must broadcast.
+Variable broadcast_to(const Variable& x, const Shape& shape);
+/// Entry number i along `axis`, which is dropped; a negative i counts from the end. Error: there is no such entry.
+Variable select(const Variable& x, i64 axis, i64 i);
+/// x where `condition` (i32) is not 0, y elsewhere; all three are broadcast. What is not chosen may be NaN.
+Variable where(const Tensor& condition, const Variable& x, const Variable& y);
+/// y[.., j, ..] = x[.., ids[.., j, ..], ..] along `axis`: core/choosing.h.
+Variable gather(const Variable& x, i64 axis, const Tensor& ids);
+/// A copy of x in which `part`, of the shape of `ids`, is written to the elements that `gather` would read, or added
+/// to them with `accumulate`. Error: without `accumulate`, an element that would be written twice.
+Variable scatter(const Variable& x, i64 axis, const Tensor& ids, const Variable& part, bool accumulate = false);
 
 }  // namespace orrery

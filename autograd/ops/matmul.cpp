@@ -10,6 +10,7 @@
 #include "autograd/ops/matmul.h"
 
 #include "autograd/apply.h"
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -49,8 +50,32 @@ struct Matmul {
   }
 };
 
+// x with its leading axes repeated to `leading`.
+Variable repeated(const Variable& x, const Shape& leading) {
+  const Shape shape = leading.plus(x.size(-2)).plus(x.size(-1));
+  return x.shape() == shape ? x : broadcast_to(x, shape);
+}
+
+// A vector as a row or a column; then its axis is dropped.
+Variable with_vector(const Variable& a, const Variable& b) {
+  const bool row = a.shape().rank() == 1, column = b.shape().rank() == 1;
+  const Variable y = matmul(row ? reshape(a, {1, a.size(0)}) : a, column ? reshape(b, {b.size(0), 1}) : b);
+  Shape shape = y.shape().without_last(2);
+  if (!row) shape = shape.plus(y.size(-2));
+  return reshape(y, column ? shape : shape.plus(y.size(-1)));
+}
+
 }  // namespace
 
-Variable matmul(const Variable& a, const Variable& b, Trans trans) { return apply(Matmul{trans, {}, {}}, a, b); }
+Variable matmul(const Variable& a, const Variable& b, Trans trans) {
+  const int axes_a = a.shape().rank(), axes_b = b.shape().rank();
+  if (trans == Trans::none && std::min(axes_a, axes_b) > 0 && (axes_a == 1 || axes_b == 1)) return with_vector(a, b);
+  const bool b_is_shared = axes_b == 2 && !kernels::transposes_a(trans);
+  if (std::min(axes_a, axes_b) < 2 || b_is_shared) return apply(Matmul{trans, {}, {}}, a, b);
+  const Shape leading = tape::explained("matmul", std::array{&a, &b}, [&] {
+    return broadcast(a.shape().without_last(2), b.shape().without_last(2), "matmul");
+  });
+  return apply(Matmul{trans, {}, {}}, repeated(a, leading), repeated(b, leading));
+}
 
 }  // namespace orrery

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
@@ -88,6 +89,15 @@ TEST_CASE("integers fall into their range, each about equally often") {
   CHECK(rng.integer(9, 10) == 9);
   CHECK_NOTHROW(rng.integer(std::numeric_limits<i64>::min(), std::numeric_limits<i64>::max()));
   CHECK(error_of([&] { rng.integer(3, 3); }) == "integer: needs low < high, got 3 and 3");
+}
+
+TEST_CASE("a permutation has every number once, and each order equally often") {
+  Rng rng(4);
+  std::map<std::vector<i64>, int> found;
+  for (int i = 0; i < 6000; ++i) ++found[rng.permutation(3)];
+  CHECK(found.size() == 6);
+  for (const auto& entry : found) CHECK(std::abs(entry.second - 1000) < 150);
+  CHECK(rng.permutation(0).empty());
 }
 
 TEST_CASE("f32 and f64 tensors of equal state hold the same numbers") {

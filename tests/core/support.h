@@ -41,11 +41,7 @@ inline std::string repeated(std::string_view text, int times) {
 }
 
 /// The elements of a tensor in row order, to compare with a list.
-inline std::vector<double> elements(const Tensor& x) {
-  std::vector<double> result;
-  for (i64 i = 0; i < x.count(); ++i) result.push_back(x.at(i));
-  return result;
-}
+inline std::vector<double> elements(const Tensor& x) { return x.to_vector(); }
 
 /// The vector of these elements.
 inline Tensor vector_of(const std::vector<double>& elements) {

@@ -57,6 +57,22 @@ inline void add_elementwise(std::vector<RandomOperation>& table) {
   table.push_back(unary("gelu", [](V x) { return gelu(x); }));
   table.push_back(unary("gelu_tanh", [](V x) { return gelu_tanh(x); }));
   table.push_back(unary("silu", [](V x) { return silu(x); }));
+  table.push_back(unary("softplus", [](V x) { return softplus(x); }));
+  table.push_back(unary("elu", [](V x) { return elu(x, 0.7); }));
+  table.push_back(unary("abs", [](V x) { return abs(x); }));
+  table.push_back(unary("clamp", [](V x) { return clamp(x, -0.5, 0.7); }));
+  table.push_back(unary("sin", [](V x) { return sin(x); }));
+  table.push_back(unary("cos", [](V x) { return cos(x); }));
+  table.push_back(unary("normalize", [](V x) { return normalize(x); }));
+  table.push_back(binary("where", [](V a, V b) {
+    return where(broadcast_to(a.value(), broadcast(a.shape(), b.shape(), "where")) > 0, a, b);
+  }));
+  const auto add_loss = [&](const std::string& name, auto loss) {
+    table.push_back(unary(name, [=](V x) { return loss(x, sigmoid(constant(x.value() * 3.0)).value()); }));
+  };
+  add_loss("mse", [](V x, const Tensor& t) { return mse(x, t); });
+  add_loss("bce_with_logits", [](V x, const Tensor& t) { return bce_with_logits(x, t); });
+  add_loss("kl_divergence", [](V x, const Tensor& t) { return kl_divergence(x, t); });
   table.push_back(unary("softmax", [](V x) { return softmax(x); }));
   table.push_back(unary("log_softmax", [](V x) { return log_softmax(x); }));
   table.push_back(unary("rms_norm", [](V x) { return rms_norm(x); }));
@@ -64,6 +80,11 @@ inline void add_elementwise(std::vector<RandomOperation>& table) {
   table.push_back(reduction("sum", over([](V x, const Axes& axes, bool keep) { return sum(x, axes, keep); })));
   table.push_back(reduction("mean", over([](V x, const Axes& axes, bool keep) { return mean(x, axes, keep); })));
   table.push_back(reduction("max", over([](V x, const Axes& axes, bool keep) { return max(x, axes, keep); })));
+  table.push_back(reduction("min", over([](V x, const Axes& axes, bool keep) { return min(x, axes, keep); })));
+  table.push_back(
+      reduction("variance", over([](V x, const Axes& axes, bool keep) { return variance(x, axes, keep, 0); })));
+  table.push_back(
+      reduction("log_sum_exp", over([](V x, const Axes& axes, bool keep) { return log_sum_exp(x, axes, keep); })));
 }
 
 inline void add_layout(std::vector<RandomOperation>& table) {
@@ -88,6 +109,26 @@ inline void add_layout(std::vector<RandomOperation>& table) {
                      const i64 begin = rng.integer(0, shape[axis]), end = rng.integer(begin, shape[axis]) + 1;
                      return {{{shape}}, [=](const Variables& x) { return slice(x[0], axis, begin, end); }};
                    }});
+  // f(x, axis, ids), with ids for `gather` along the axis.
+  const auto by_ids = [&](const std::string& name, auto f) {
+    table.push_back({name, [f](Rng& rng) -> Call {
+                       const Shape shape = draw_shape(rng);
+                       const int axis = static_cast<int>(rng.integer(0, shape.rank()));
+                       const Tensor ids = draw_ids(rng, shape[axis], shape);
+                       return {{{shape}}, [=](const Variables& x) { return f(x[0], axis, ids); }};
+                     }});
+  };
+  using V = const Variable&;
+  by_ids("gather", [](V x, int axis, const Tensor& ids) { return gather(x, axis, ids); });
+  by_ids("scatter", [](V x, int axis, const Tensor& ids) { return scatter(x, axis, ids, x, true); });
+  table.push_back({"index_rows", [](Rng& rng) -> Call {
+                     const Shape shape = draw_shape(rng);
+                     const Tensor ids = draw_ids(rng, shape[0], {shape[0]});
+                     return {{{shape}}, [=](const Variables& x) { return index_rows(x[0], ids); }};
+                   }});
+  by_ids("cumulative_sum", [](V x, int axis, const Tensor&) { return cumulative_sum(x, axis); });
+  by_ids("select", [](V x, int axis, const Tensor&) { return select(concat({x, x}, axis), axis, x.size(axis)); });
+  by_ids("broadcast_to", [](V x, int axis, const Tensor&) { return broadcast_to(slice(x, axis, 0, 1), x.shape()); });
   // What comes out of a split is joined again in another order, so that each part has a gradient of its own.
   table.push_back({"split", [](Rng& rng) -> Call {
                      const Shape shape = draw_shape(rng);

@@ -25,6 +25,30 @@ TEST_CASE("promise 9: softmax is torch.nn.functional.softmax, and its logarithm"
   check_equal(Case("softmax", "log_softmax"), [](const Inputs& in) { return log_softmax(in["input"]); });
 }
 
+TEST_CASE("promise 9: at ties and kinks, with eps, correction and reductions, functions are PyTorch's") {
+  using V = const Variable&;
+  const auto check_function = [](const std::string& name, auto f) {
+    INFO(name);
+    check_equal(Case("functions", name), [&](const Inputs& in) { return f(in["input"]); });
+  };
+  check_function("max", [](V x) { return max(x, {1}); });
+  check_function("min", [](V x) { return min(x, {1}); });
+  check_function("abs", [](V x) { return abs(x); });
+  check_function("elu", [](V x) { return elu(x, 0.75); });
+  check_function("clamp", [](V x) { return clamp(x, -0.5, 1); });
+  check_function("softplus", [](V x) { return softplus(x); });
+  check_function("variance", [](V x) { return variance(x, {0, 2}); });
+  check_function("variance of all", [](V x) { return variance(x, {}, false, 0); });
+  check_function("normalize", [](V x) { return normalize(x, 1e-5); });
+  check_function("log_sum_exp", [](V x) { return log_sum_exp(x, {0, 2}); });
+  check_function("mse", [](V x) { return mse(x, x.value() * 0.5 + 0.25); });
+  check_function("mse sum", [](V x) { return mse(x, x.value() * 0.5 + 0.25, {.reduction = Reduction::sum}); });
+  check_function("bce", [](V x) { return bce_with_logits(x, (x.value() > 0.5).to(x.dtype())); });
+  check_function("kl", [](V x) { return kl_divergence(log_softmax(x), softmax(constant(-x.value())).value()); });
+  check_function("kl zeros",
+                 [](V x) { return kl_divergence(x, (x.value() > 0).to(x.dtype()), {.reduction = Reduction::sum}); });
+}
+
 TEST_CASE("promise 9: cross entropy is torch.nn.functional.cross_entropy") {
   const auto check_loss = [](const std::string& name, const CrossEntropyOptions& options) {
     INFO(name);

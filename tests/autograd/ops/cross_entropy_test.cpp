@@ -75,6 +75,25 @@ TEST_CASE("promise 14: logits of 1e4 and -inf give finite losses and gradients; 
   }
 }
 
+TEST_CASE("losses of numbers, of yes and no, and between distributions, by hand and far from 0") {
+  const Variable y = parameter(Tensor::of<double>({2, 2}, {1, 2, 3, 4}));
+  const Tensor t = Tensor::of<double>({2, 2}, {1, 0, 3, 0});
+  CHECK(close(mse(y, t).item(), 5));
+  CHECK(close(mse(y, t, {.reduction = Reduction::sum}).item(), 20));
+  CHECK(close(mse(y, t, {.reduction = Reduction::divisor, .divisor = 8}).item(), 2.5));
+  const Variable logits = parameter(vector_of({0, 1e4, -1e4, 40}));
+  const Tensor yes = vector_of({0.5, 1, 0, 0});
+  CHECK(close(bce_with_logits(logits, yes, {.reduction = Reduction::sum}).item(), std::log(2.0) + 40));
+  backward(bce_with_logits(logits, yes));
+  CHECK(close(logits.gradient(), {0, 0, 0, 0.25}));
+  const Variable log_p = log_softmax(constant(Tensor::of<double>({1, 2}, {0, 0})));
+  CHECK(close(kl_divergence(log_p, Tensor::of<double>({1, 2}, {1, 0})).item(), std::log(2.0)));
+  CHECK(close(kl_divergence(log_p, full({1, 2}, 0.5, f64)).item(), 0));
+  CHECK(mse(constant(zeros({0})), zeros({0})).item() == 0);
+  CHECK(contains(error_of([&] { (void)mse(y, zeros({2, 2})); }), "mse: needs targets f64 [2, 2], got f32 [2, 2]"));
+  CHECK(contains(error_of([&] { (void)mse(y, t, {.divisor = 5}); }), "a divisor counts only with Reduction::divisor"));
+}
+
 TEST_CASE("cross entropy's errors name the rule, and a target out of range with its position") {
   const Variable x = parameter(normal({2, 3}), "logits");
   const auto error = [&](const Tensor& targets, const CrossEntropyOptions& options = {}) {

@@ -46,6 +46,24 @@ TEST_CASE("parts without elements have their shapes, and add nothing to a concat
   CHECK(split(x, 0, 0)[0].shape() == Shape{0, 2});
 }
 
+TEST_CASE("select, broadcast_to, where, index_rows, gather and scatter send gradients where the values came from") {
+  const Tensor x = counting({2, 3}), ids = Tensor::of<i32>({2, 2}, {2, 0, 1, 1});
+  CHECK(close(select(constant(x), 1, -1).value(), {2, 5}));
+  CHECK(close(gradient_of_sum([](const Variable& v) { return select(v, 0, 1); }, x), {0, 0, 0, 1, 1, 1}));
+  CHECK(close(gradient_of_sum([](const Variable& v) { return broadcast_to(v, {4, 2, 3}); }, x), {4, 4, 4, 4, 4, 4}));
+  CHECK(close(gradient_of_sum([&](const Variable& v) { return where(x > 2, v, 2.0 * v); }, x), {2, 2, 2, 1, 1, 1}));
+  CHECK(close(index_rows(constant(x), Tensor::of<i32>({2}, {1, 1})).value(), {3, 4, 5, 3, 4, 5}));
+  CHECK(close(gather(constant(x), 1, ids).value(), {2, 0, 4, 4}));
+  CHECK(close(gradient_of_sum([&](const Variable& v) { return gather(v, 1, ids); }, x), {1, 0, 1, 0, 2, 0}));
+  const Variable part = parameter(Tensor::of<double>({2, 1}, {7, 8}));
+  const Variable y = scatter(parameter(x), 1, Tensor::of<i32>({2, 1}, {2, 0}), part);
+  CHECK(close(y.value(), {0, 1, 7, 8, 4, 5}));
+  backward(y, counting({2, 3}));
+  CHECK(close(part.gradient(), {2, 3}));
+  CHECK(close(x, elements(counting({2, 3}))));
+  CHECK(error_of([&] { (void)select(constant(x), 1, 3); }) == "select: there is no entry 3 along axis 1 of [2, 3]");
+}
+
 TEST_CASE("layout's errors name the rule") {
   const Variable x = parameter(zeros({2, 4}));
   CHECK(contains(error_of([&] { (void)reshape(x, {3, -1}); }), "reshape: "));
@@ -79,6 +97,21 @@ TEST_CASE("reductions: values, shapes and gradients") {
 
 TEST_CASE("equal maxima share the gradient evenly") {
   CHECK(close(gradient_of_sum([](const Variable& v) { return max(v); }, table()), {0, .5, 0, 0, 0, .5}));
+  CHECK(close(gradient_of_sum([](const Variable& v) { return min(-v); }, table()), {0, -.5, 0, 0, 0, -.5}));
+}
+
+TEST_CASE("variance, rows of length 1, log of sums of exp: by hand, and where numbers are large or rows are 0") {
+  const Tensor x = vector_of({1, 2, 3, 6}), large = Tensor::of<double>({1, 2}, {1e4, 1e4}), zero = zeros({1, 2}, f64);
+  CHECK(close(variance(constant(x)).item(), 14.0 / 3));
+  CHECK(close(variance(constant(x), {0}, true, 0).value(), {3.5}));
+  CHECK(contains(error_of([&] { (void)variance(constant(x.rows(0, 1))); }), "variance: needs more than 1 numbers"));
+  CHECK(close(normalize(constant(vector_of({3, 4}))).value(), {0.6, 0.8}));
+  CHECK(close(gradient_of_sum([](const Variable& v) { return normalize(v, 0.5); }, zero), {2, 2}));
+  CHECK(contains(error_of([&] { (void)normalize(constant(x.to(f32)), 1e-30); }), "normalize: eps^2 must be"));
+  CHECK(close(log_sum_exp(constant(large), {1}).value(), {1e4 + std::log(2.0)}));
+  CHECK(close(gradient_of_sum([](const Variable& v) { return log_sum_exp(v); }, large), {0.5, 0.5}));
+  CHECK(log_sum_exp(constant(full({2}, -INFINITY))).item() == -INFINITY);
+  CHECK(log_sum_exp(constant(full({2}, INFINITY))).item() == INFINITY);
 }
 
 TEST_CASE("the gradient of a mean is divided by the number of elements, and rounds once") {
