@@ -109,4 +109,16 @@ double clip_grad_norm(const Parameters& parameters, double max_norm) {
   return norm;
 }
 
+void clip_grad_value(const Parameters& parameters, double max_value) {
+  check(max_value > 0, "clip_grad_value", "max_value must be positive, got ", max_value);
+  Parameters each = without_repeats(parameters);
+  check_finite_gradients(each);
+  for (NamedParameter& p : each) {
+    if (!takes_part(p)) continue;
+    Tensor& g = p.value.mutable_gradient();
+    const Tensor limit = full({}, max_value, g.dtype());
+    g = where(g > limit, limit, where(g < -limit, -limit, g));
+  }
+}
+
 }  // namespace orrery::optim

@@ -16,6 +16,11 @@ namespace orrery::optim {
 /// gradients are then unchanged.
 double clip_grad_norm(const Parameters& parameters, double max_norm);
 
+/// Cuts every element of the gradients to [-max_value, max_value], as torch.nn.utils.clip_grad_value_. Unlike the norm,
+/// this changes the direction of the step. Errors, before anything changes: a `max_value` that is not positive; a
+/// gradient that is not finite.
+void clip_grad_value(const Parameters& parameters, double max_value);
+
 /// Error of "optimizer" that names the first parameter whose gradient is not finite. The list has no repeated
 /// parameters.
 void check_finite_gradients(const Parameters& parameters);

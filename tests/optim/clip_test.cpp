@@ -46,6 +46,16 @@ TEST_CASE("a tied parameter counts once and is scaled once") {
   CHECK(a.gradient().at(1) == Approx(4 / (5 + 1e-6)).epsilon(1e-14));
 }
 
+TEST_CASE("single numbers are cut to a range, or nothing changes if one is not finite") {
+  const Variable a = with_gradient({3, -0.5}), b = with_gradient({-4}), bad = with_gradient({5, std::nan("")});
+  optim::clip_grad_value({{"a", a}, {"again", a}, {"b", b}}, 1);
+  CHECK(elements(a.gradient()) == Numbers{1, -0.5});
+  CHECK(elements(b.gradient()) == Numbers{-1});
+  CHECK(contains(error_of([&] { optim::clip_grad_value({{"bad", bad}}, 1); }), "parameter bad is not finite"));
+  CHECK(bad.gradient().at(0) == 5);
+  CHECK(contains(error_of([&] { optim::clip_grad_value({{"a", a}}, 0); }), "max_value must be positive, got 0"));
+}
+
 TEST_CASE("infinity only measures; zero gradients stay zero") {
   const Variable a = with_gradient({3, 4}), zero = with_gradient({0, 0});
   CHECK(optim::clip_grad_norm({{"a", a}}, infinity) == 5);
