@@ -4,6 +4,7 @@
 #include "apps/tasks/lm/training.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
+#include "nn/models/bert.h"
 #include "nn/models/config_json.h"
 #include "nn/models/transformer.h"
 
@@ -12,6 +13,7 @@ namespace orrery {
 void add_toy(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_translate(CLI::App& program, int& exit_code);
+void add_embed(CLI::App& program, int& exit_code);
 
 namespace {
 template <class Config>
@@ -26,6 +28,7 @@ std::vector<ListedTask> all_tasks() {
       {add_toy, {model<nn::TransformerConfig>}},
       {add_lm, {model<LanguageModelConfig>}},
       {add_translate, {model<RecurrentTranslatorConfig>, model<ConvolutionalTranslatorConfig>}},
+      {add_embed, {model<nn::BertConfig>}},
   };
 }
 
