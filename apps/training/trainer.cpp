@@ -77,7 +77,8 @@ Trainer::Trainer(Task& task)
   check(recipe_.micro_batches == 1 || !task.needs_whole_batch(), task.program(),
         "the loss compares all items of a batch, so a step is one batch: --micro-batches must be 1, not ",
         recipe_.micro_batches);
-  if (recipe_.average > 0) average_ = copies();
+  average_ = optim::Average(recipe_.average);
+  if (recipe_.average > 0) average_.set(copies(), 0);  // so that no step needs memory for it
 }
 
 // Of the next step's micro-batches, those that have something to count. Errors: the task drew another number of them;
@@ -126,7 +127,7 @@ StepResult Trainer::step() {
   const StepResult result = whole_or_not_at_all([&] { return update(); });
   ++steps_done_;
   losses_.push_back(result.loss);
-  if (!average_.empty()) average_step();
+  if (recipe_.average > 0) average_.add(parameters_);
   return result;
 }
 
@@ -147,13 +148,6 @@ StepResult Trainer::update() {
               return sum;
             });
   return result;
-}
-
-// The exponential mean of Kingma and Ba 2015, section 7.2, with its bias corrected, as a recurrence:
-//   mean_t = mean_(t-1) + w (p_t - mean_(t-1)),  w = (1 - beta) / (1 - beta^t)
-void Trainer::average_step() {
-  const double beta = recipe_.average, w = (1 - beta) / (1 - std::pow(beta, static_cast<double>(steps_done_)));
-  for (size_t i = 0; i < parameters_.size(); ++i) lerp_in_place(average_[i], parameters_[i].value.value(), w);
 }
 
 i64 Trainer::parameter_count() const {
@@ -225,13 +219,10 @@ void Trainer::put(const Values& values) {
 
 // Empty if the trained parameters themselves are judged.
 Trainer::Values Trainer::judged_values() const {
-  if (!average_.empty() || kept_.empty()) return average_;
-  Values mean = kept_[0];
-  for (size_t i = 0; i < mean.size(); ++i) {
-    mean[i] = mean[i].clone();
-    for (size_t k = 1; k < kept_.size(); ++k) lerp_in_place(mean[i], kept_[k][i], 1.0 / static_cast<double>(k + 1));
-  }
-  return mean;
+  if (recipe_.average > 0) return average_.values();
+  optim::Average mean;
+  for (const Values& values : kept_) mean.add(values);
+  return mean.values();
 }
 
 void Trainer::with(const Values& values, const std::function<void()>& f) {
@@ -355,7 +346,7 @@ TrainingState Trainer::state() const {
   };
   for (const NamedParameter& p : parameters_) state.tensors[of_parameter + p.name] = p.value.value();
   for (const nn::Module::NamedBuffer& b : buffers) state.tensors[of_buffer + b.name] = b.value;
-  add_values(of_average, average_);
+  add_values(of_average, average_.values());
   for (size_t k = 0; k < kept_.size(); ++k) add_values(kept_name(k), kept_[k]);
   if (best_step_ != steps_done_) add_values(of_best, best_);
   state.tensors[losses_name] = Tensor::of<double>({steps_done_}, losses_);
@@ -393,7 +384,11 @@ void Trainer::load_state(const TrainingState& state) {
   Values trained;
   load_values(state, of_parameter, trained, buffers);
   put(trained, buffers);
-  if (recipe_.average > 0) load_values(state, of_average, average_);
+  if (recipe_.average > 0) {
+    Values mean;
+    load_values(state, of_average, mean);
+    average_.set(std::move(mean), state.steps_done);
+  }
   kept_.clear();
   for (size_t k = 0; state.tensors.contains(kept_name(k) + parameters_[0].name); ++k)
     load_values(state, kept_name(k), kept_.emplace_back());

@@ -21,6 +21,7 @@
 
 #include "apps/training/task.h"
 #include "core/files/safetensors.h"
+#include "optim/average.h"
 
 namespace orrery {
 
@@ -147,7 +148,6 @@ class Trainer {
   void put(const Values& values, Buffers& buffers);
   void put(const Values& values);
   void with(const Values& values, const std::function<void()>& f);
-  void average_step();
   void load_values(const TrainingState& state, const std::string& prefix, Values& values,
                    const Buffers& buffers = {}) const;
 
@@ -159,7 +159,7 @@ class Trainer {
   bool ended_ = false;
   i64 items_read_ = 0;  // by the step that was drawn
   double best_score_ = std::numeric_limits<double>::infinity();
-  Values average_;           // the exponential mean; empty without one
+  optim::Average average_;   // the exponential mean, if the recipe asks for one
   std::deque<Values> kept_;  // the parameters at the last evaluations, for their mean
   Values best_;              // the judged parameters at the best step
   std::vector<double> losses_;
