@@ -80,6 +80,16 @@ bool is_white_space(size_t code) {
          known.bidi_class == UTF8PROC_BIDI_CLASS_B || known.bidi_class == UTF8PROC_BIDI_CLASS_S;
 }
 
+bool is_letter(size_t code) {
+  const auto category = properties(code).category;
+  return category >= UTF8PROC_CATEGORY_LU && category <= UTF8PROC_CATEGORY_LO;
+}
+
+bool is_number(size_t code) {
+  const auto category = properties(code).category;
+  return category >= UTF8PROC_CATEGORY_ND && category <= UTF8PROC_CATEGORY_NO;
+}
+
 std::string normalized(std::string_view line) {
   constexpr size_t soft_hyphen = 0xAD, zero_width_space = 0x200B, byte_order_mark = 0xFEFF;
   constexpr size_t first_mark = 0x300;  // text without it and what comes after it is composed

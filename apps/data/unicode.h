@@ -10,6 +10,10 @@ namespace orrery {
 /// White space as Python's str.isspace has it: Unicode's White_Space, and the separators 1C to 1F.
 bool is_white_space(size_t code);
 
+/// Unicode's categories L and N.
+bool is_letter(size_t code);
+bool is_number(size_t code);
+
 /// A line in one spelling, so that what looks the same is the same. Every white space, also a tab, a carriage return or
 /// a no-break space, becomes a space; soft hyphens, zero-width spaces and byte order marks are left out; letters and
 /// their marks are composed (Unicode's normalization form C). A line in which more than 30 marks follow one another is

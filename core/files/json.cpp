@@ -41,7 +41,7 @@ Json parse_json_object(std::string_view text, std::string_view operation, const 
       check(names.back().insert(read.get<std::string>()).second, operation, "has the field ", Shown{read}, " twice");
     }
     check(values <= limits.values, operation, "has more than ", limits.values, " values");
-    check(fields <= most_json_fields, operation, "has more than ", most_json_fields, " fields");
+    check(fields <= limits.fields, operation, "has more than ", limits.fields, " fields");
     return true;
   };
   Json json;

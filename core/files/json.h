@@ -25,10 +25,12 @@ inline constexpr size_t most_json_bytes = size_t{1} << 20;
 inline constexpr i64 most_json_values = 10'000, most_json_fields = 10'000;
 inline constexpr int most_json_depth = 32;
 
-/// Limits of bytes and values for one text. One with long lists, such as a training's state, may be given higher ones.
+/// Limits for one text. One with long lists, such as a training's state, or with many fields, such as a vocabulary, may
+/// be given higher ones.
 struct JsonLimits {
   size_t bytes = most_json_bytes;
   i64 values = most_json_values;
+  i64 fields = most_json_fields;
 };
 
 /// The object that `text` describes. Errors, of `operation`: text that is not JSON (the error says where) or has a zero
