@@ -213,7 +213,8 @@ TEST_CASE("the process-wide state is this list") {
                 "apps/program/interrupt.cpp: first_signal", "autograd/check/scheduling.cpp: loops_of_exact_threads",
                 "autograd/node.cpp: next_number", "autograd/node.cpp: current_observer",
                 "autograd/variable.cpp: recording", "core/machine/memory.cpp: storage",
-                "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: by_blas"}));
+                "core/machine/parallel.h: loop_rules", "core/products/gemm.cpp: by_blas",
+                "core/products/gemm.cpp: to_bf16"}));
 }
 
 TEST_CASE("the top level is what the design says") {

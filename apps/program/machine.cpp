@@ -14,6 +14,7 @@
 #include "core/machine/memory.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 #include "core/tensor.h"
 
 namespace orrery {
@@ -75,6 +76,7 @@ Machine read_machine() {
           .granted = granted_cores(files),
           .threads = threads(),
           .uses_blas = uses_blas(),
+          .uses_bf16 = uses_bf16(),
           .blas = blas_info(),
           .environment = known_variables(),
           .memory = memory_of(files)};
@@ -92,7 +94,8 @@ void print_start(std::ostream& out, const RunStart& start) {
   const Machine machine = read_machine();
   if (start.seed) out << "seed " << *start.seed << ", ";
   out << machine.threads << (machine.threads == 1 ? " thread" : " threads") << ", products by "
-      << (machine.uses_blas ? described(machine.blas) : "the library") << '\n';
+      << (machine.uses_blas ? described(machine.blas) : "the library")
+      << (machine.uses_bf16 ? " in bf16, rounded for f32 arithmetic" : "") << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
   if (start.expected_seconds > 0) {
     out << "expected time " << duration(start.expected_seconds);

@@ -57,6 +57,7 @@ struct Machine {
   double granted = 0;      ///< how many cores' time its control groups grant; 0: no limit
   int threads = 1;         ///< of a run
   bool uses_blas = false;  ///< for the products of a run
+  bool uses_bf16 = false;
   BlasInfo blas;
   std::map<std::string, std::string> environment;  ///< of its variables, those that findings look at
   SystemMemory memory;

@@ -16,6 +16,7 @@
 #include "core/files/shards.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 
 namespace orrery {
 namespace {
@@ -218,12 +219,27 @@ CLI::Option* add_threads(CLI::App& command, i64& threads) {
   return option;
 }
 
-CLI::Option* add_products(CLI::App& command, bool& by_blas) {
-  by_blas = uses_blas();
-  return add_numbered_choice(
-      command, "--products", {products_name(false), products_name(true)},
-      "Who computes matrix products: the library, or OpenBLAS, which changes the last bits of the results",
-      [&by_blas] { return size_t{by_blas}; }, [&by_blas](size_t chosen) { by_blas = chosen == 1; });
+std::vector<CLI::Option*> add_products(CLI::App& command, ProductOptions& products) {
+  products = {uses_blas(), uses_bf16()};
+  const auto add = [&command](const char* name, const char* (*name_of)(bool), bool& value, const char* what) {
+    return add_numbered_choice(
+        command, name, {name_of(false), name_of(true)}, what, [&value] { return size_t{value}; },
+        [&value](size_t chosen) { value = chosen == 1; });
+  };
+  return {
+      add("--products", products_name, products.by_blas,
+          "Who computes matrix products: the library, or OpenBLAS, which changes the last bits of the results"),
+      add("--precision", precision_name, products.bf16,
+          "Of the two factors of each matrix product, also in attention: f32 as they are, or rounded to bf16, which "
+          "is fast on CPUs that multiply bf16. Sums and all other numbers stay f32")};
+}
+
+void use_products(const ProductOptions& products) {
+  if (products.by_blas && products.bf16)
+    usage_error("--precision", "bf16 is for products by the library, not for --products blas");
+  use_bf16(false);
+  use_blas(products.by_blas);
+  use_bf16(products.bf16);
 }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }

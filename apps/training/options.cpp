@@ -104,7 +104,7 @@ std::string RunOptions::in_folder(const std::string& path, bool is_new) {
 
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
-  run.deciding.push_back(add_products(command, run.by_blas));
+  for (CLI::Option* option : add_products(command, run.products)) run.deciding.push_back(option);
   run.deciding.push_back(change_text(
       take_folders(add_file(command, "--init", run.init,
                             "Start from the weights of this model, as far as they fit, and with its tokens, instead of "
@@ -147,7 +147,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
 void set_up(const RunOptions& run) {
   if (!run.new_folder.empty() && !run.print_config) make_folder(run.new_folder);
   set_threads(static_cast<int>(run.threads));
-  use_blas(run.by_blas);
+  use_products(run.products);
   limit_tensors(run.max_memory);
 }
 

@@ -40,7 +40,7 @@ struct RunOptions {
   double time_limit = 0;  ///< minutes; 0: no limit
   i64 max_memory = 0;     ///< MB for tensors; 0: nine tenths of what is free at the start
   i64 threads = 1;
-  bool by_blas = false;
+  ProductOptions products{};
   std::vector<CLI::Option*> deciding{};  ///< the options that decide what is trained
 
   std::string new_folder{};  ///< to make before the training; "" if --save names none
@@ -56,8 +56,8 @@ struct RunOptions {
   void check_earlier_log() const;
 };
 
-/// Makes the folder of --save; sets threads, who computes products, and the limit of memory. A training that is resumed
-/// then computes them as it did before (`compute_as`). Error: the folder cannot be made.
+/// Makes the folder of --save; sets threads, how products are computed, and the limit of memory. A training that is resumed
+/// then computes them as it did before (`compute_as`). Errors: the folder cannot be made; bf16 by BLAS.
 void set_up(const RunOptions& run);
 /// What --print-config does. Returns the exit code.
 int print_config(const RunOptions& run);
@@ -66,7 +66,7 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads, *print_config;
 };
-/// Adds --products and --init, which are among the deciding options, --save, --overwrite, --print-config, --resume,
+/// Adds --products, --precision and --init, which are among the deciding options, --save, --overwrite, --print-config, --resume,
 /// --log, --time-limit, --max-memory, --threads and --hash. The options `texts`, the files to learn from, were added
 /// before, and may be given with --resume all the same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});

@@ -22,6 +22,7 @@
 #include "core/files/safetensors_header.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 #include "nn/models/config_json.h"
 
 namespace orrery {
@@ -133,6 +134,7 @@ std::string standing_of(const TrainingState& state, i64 seed) {
   return ObjectText()
       .add("seed", seed)
       .add("products", products_name(uses_blas()))
+      .add("precision", precision_name(uses_bf16()))
       .add("kernel", blas_info().kernel)
       .add("steps_done", state.steps_done)
       .add("best_step", state.best_step)
@@ -153,10 +155,14 @@ void read_standing(const std::string& text, UnfinishedTraining& to) {
   nn::config_json::Reader read(operation, json, nn::config_json::Fields::all);
   TrainingState& state = to.state;
   read("seed", to.recipe.seed, 0, any);
-  std::string products;
-  read("products", products);
-  to.by_blas = products == products_name(true);
-  check(to.by_blas || products == products_name(false), operation, "products ", harmless(products), " are not known");
+  const auto named = [&](const std::string& field, const char* (*name_of)(bool), std::string name = "") {
+    nn::config_json::Reader(operation, json,
+                            name.empty() ? nn::config_json::Fields::all : nn::config_json::Fields::any)(field, name);
+    check(name == name_of(true) || name == name_of(false), operation, field, " cannot be ", harmless(name));
+    return name == name_of(true);
+  };
+  to.products.by_blas = named("products", products_name);
+  to.products.bf16 = named("precision", precision_name, precision_name(false));  // states before it had none
   read("kernel", to.kernel);
   read("steps_done", state.steps_done, 0, to.recipe.steps);
   read("best_step", state.best_step, 0, state.steps_done);
@@ -292,8 +298,8 @@ const std::string& entry_of(const UnfinishedTraining& training, const std::strin
 }
 
 void compute_as(const UnfinishedTraining& training) {
-  use_blas(training.by_blas);
-  if (training.by_blas && training.kernel != blas_info().kernel)
+  use_products(training.products);
+  if (training.products.by_blas && training.kernel != blas_info().kernel)
     std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(training.kernel)
               << "; its bits will not be those of an uninterrupted one\n";
 }

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/program/options.h"
 #include "apps/training/trainer.h"
 #include "core/dtype.h"
 #include "core/files/file.h"
@@ -131,9 +132,9 @@ struct UnfinishedTraining {
   std::string path{};  ///< of FILE.resume
   TrainingRecipe recipe;
   TrainingState state;
-  bool by_blas = false;  ///< of `use_blas`
-  std::string kernel;    ///< the kernel of OpenBLAS: with `by_blas` the bits depend on it
-  Metadata metadata;     ///< the program's own
+  ProductOptions products{};
+  std::string kernel;  ///< the kernel of OpenBLAS: if it computes products, the bits depend on it
+  Metadata metadata;   ///< the program's own
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);

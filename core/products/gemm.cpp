@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/products/bf16.h"
 #include "core/products/blas.h"
 #include "core/products/packed_product.h"
 #include "core/products/small_product.h"
@@ -29,16 +30,31 @@ CheckedSizes checked_sizes(const Mat<const T>& a, const Mat<const T>& b, const M
   return {m, n, k};
 }
 
+// How the factors of a product are read. Here alone it is decided whether they are rounded.
+template <class T> Factors factors_of() {
+  return std::is_same_v<T, float> && uses_bf16() ? Factors::bf16 : Factors::exact;
+}
+
 template <class T>
 void product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate,
              const TileWork& fill, const TileWork& finish) {
   const CheckedSizes s = checked_sizes<T>(a, b, c, trans);
   if (s.m == 0 || s.n == 0) return;
   switch (gemm_way(s.m, trans)) {
-    case GemmWay::thin: return thin_product<T>(a, b, c, accumulate, fill, finish);
-    case GemmWay::packed: return packed_product<T>(a, b, c, trans, accumulate, fill, finish);
+    case GemmWay::thin: return thin_product<T>(a, b, c, accumulate, fill, finish, factors_of<T>());
+    case GemmWay::packed: return packed_product<T>(a, b, c, trans, accumulate, fill, finish, factors_of<T>());
     case GemmWay::blas: return blas_product<T>(a, b, c, trans, accumulate, fill, finish);
   }
+}
+
+template <class T>
+void exact_in_task(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate) {
+  if (trans == Trans::b) {
+    if (!accumulate) set_to_zero(c);
+    return add_thin_product<T>(a, b, c);
+  }
+  const bool columns_of_a = trans == Trans::a;
+  small_product<T>({a.data, columns_of_a ? 1 : a.stride, columns_of_a ? a.stride : 1}, b, c, accumulate);
 }
 
 }  // namespace
@@ -67,17 +83,15 @@ void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork&
 }
 
 template <class T> void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate) {
-  const bool columns_of_a = trans == Trans::a;
-  [[maybe_unused]] const i64 k = columns_of_a ? a.rows : a.cols;
-  assert(trans != Trans::both && c.rows == (columns_of_a ? a.cols : a.rows));
-  if (trans == Trans::b) {
-    assert(b.cols == k && c.cols == b.rows);
-    if (!accumulate) set_to_zero(c);
-    return add_thin_product<T>(a, b, c);
-  }
-  assert(b.rows == k && c.cols == b.cols);
-  const Strided<T> left{a.data, columns_of_a ? 1 : a.stride, columns_of_a ? a.stride : 1};
-  small_product<T>(left, b, c, accumulate);
+  assert(trans != Trans::both && c.rows == (trans == Trans::a ? a.cols : a.rows));
+  assert((trans == Trans::a ? a.rows : a.cols) == (trans == Trans::b ? b.cols : b.rows));
+  assert(c.cols == (trans == Trans::b ? b.rows : b.cols));
+  const Factors factors = factors_of<T>();
+  const bool rounds = factors == Factors::bf16;
+  if (rounds && !accumulate) set_to_zero(c);
+  add_product<T>(factors, a, b, c, trans, [=](const auto& left, const auto& right, const auto& part) {
+    exact_in_task<T>(left, right, part, trans, accumulate || rounds);
+  });
 }
 
 template <class T>
@@ -86,7 +100,7 @@ void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& 
   const CheckedSizes s = checked_sizes<T>(a.first, b.first, c.first, trans);
   if (s.m == 0 || s.n == 0) return;
   if (uses_blas()) return blas_batch<T>(count, a, b, c, trans, accumulate);
-  packed_batch<T>(count, a, b, c, trans, accumulate);
+  packed_batch<T>(count, a, b, c, trans, accumulate, factors_of<T>());
 }
 
 template void gemm(Mat<const float>, Mat<const float>, Mat<float>, Trans, bool);
@@ -106,11 +120,26 @@ namespace orrery {
 namespace {
 
 bool by_blas = false;
+bool to_bf16 = false;
+
+void check_compatible(bool blas, bool bf16) {
+  check(!blas || !bf16, "products", "OpenBLAS computes them in f32; with bf16, the library has to");
+}
 
 }  // namespace
 
-void use_blas(bool use) { by_blas = use; }
+void use_blas(bool use) {
+  check_compatible(use, to_bf16);
+  by_blas = use;
+}
 bool uses_blas() { return by_blas; }
 const char* products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
+
+void use_bf16(bool use) {
+  check_compatible(by_blas, use);
+  to_bf16 = use;
+}
+bool uses_bf16() { return to_bf16; }
+const char* precision_name(bool bf16) { return bf16 ? "bf16" : "f32"; }
 
 }  // namespace orrery

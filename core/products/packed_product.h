@@ -11,6 +11,7 @@
 #pragma once
 
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 
 namespace orrery::kernels {
 
@@ -20,11 +21,11 @@ i64 packed_tiles(i64 m, i64 n);
 /// Computes what `gemm` (core/products/gemm.h) does, for any shape. Sizes must have been checked.
 template <class T>
 void packed_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
-                    const TileWork& finish);
+                    const TileWork& finish, Factors factors = Factors::exact);
 
 /// Computes what `gemm_batch` does: each product on one thread. Sizes must have been checked.
 template <class T>
 void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
-                  bool accumulate);
+                  bool accumulate, Factors factors = Factors::exact);
 
 }  // namespace orrery::kernels

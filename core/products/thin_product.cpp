@@ -5,6 +5,7 @@
 
 #include "core/machine/parallel.h"
 #include "core/machine/vector.h"
+#include "core/products/bf16.h"
 
 namespace orrery::kernels {
 namespace {
@@ -156,7 +157,7 @@ i64 thin_tiles(i64 n, i64 k) {
 
 template <class T>
 void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, const TileWork& fill,
-                  const TileWork& finish) {
+                  const TileWork& finish, Factors factors) {
   // Tasks are blocks of rows of W, so that tiles begin at multiples of thin_tile_step. A chunk of blocks stays in a
   // core's cache while the rows of x are read.
   parallel_for(blocks_of(W.rows), blocks_of_tile(W.rows, W.cols), [&](i64 first, i64 last) {
@@ -167,15 +168,17 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, con
     } else if (!accumulate) {
       set_to_zero<T>({c.data + begin, c.rows, end - begin, c.stride});
     }
-    add_thin_product<T>(x, {W.data + begin * W.stride, end - begin, W.cols, W.stride},
-                        {c.data + begin, c.rows, end - begin, c.stride});
+    const Mat<const T> W_part{W.data + begin * W.stride, end - begin, W.cols, W.stride};
+    add_product<T>(factors, x, W_part, part_of(c, tile), Trans::b, add_thin_product<T>);
     if (finish) finish(tile);
   });
 }
 
 template void add_thin_product(Mat<const float>, Mat<const float>, Mat<float>);
 template void add_thin_product(Mat<const double>, Mat<const double>, Mat<double>);
-template void thin_product(Mat<const float>, Mat<const float>, Mat<float>, bool, const TileWork&, const TileWork&);
-template void thin_product(Mat<const double>, Mat<const double>, Mat<double>, bool, const TileWork&, const TileWork&);
+template void thin_product(Mat<const float>, Mat<const float>, Mat<float>, bool, const TileWork&, const TileWork&,
+                           Factors);
+template void thin_product(Mat<const double>, Mat<const double>, Mat<double>, bool, const TileWork&, const TileWork&,
+                           Factors);
 
 }  // namespace orrery::kernels

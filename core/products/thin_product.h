@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 
 namespace orrery::kernels {
 
@@ -30,6 +31,6 @@ i64 thin_tiles(i64 n, i64 k);
 /// must have been checked.
 template <class T>
 void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, const TileWork& fill,
-                  const TileWork& finish);
+                  const TileWork& finish, Factors factors = Factors::exact);
 
 }  // namespace orrery::kernels

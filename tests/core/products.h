@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 #include "core/random.h"
 #include "tests/core/support.h"
 
@@ -24,6 +25,15 @@ class UseBlas {
 
  private:
   bool before_;
+};
+
+/// Lets products round their factors to bf16 for as long as it lives.
+class UseBf16 {
+ public:
+  UseBf16() { use_bf16(true); }
+  ~UseBf16() { use_bf16(false); }
+  UseBf16(const UseBf16&) = delete;
+  UseBf16& operator=(const UseBf16&) = delete;
 };
 
 inline constexpr std::array every_trans{Trans::none, Trans::a, Trans::b, Trans::both};

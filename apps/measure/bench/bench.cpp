@@ -19,6 +19,7 @@
 #include "core/machine/parallel.h"
 #include "core/products/blas.h"
 #include "core/products/gemm.h"
+#include "core/products/precision.h"
 
 namespace orrery {
 
@@ -42,10 +43,16 @@ nlohmann::ordered_json as_json(const BenchConfig& config) {
 void write_results(const BenchOptions& options, const std::string& bench, const nlohmann::ordered_json& results) {
   if (options.json.empty()) return;
   const BlasInfo blas = blas_info();
-  const nlohmann::ordered_json all = {
-      {"bench", bench},       {"cpu", cpu_name()},   {"threads", threads()},  {"products", products_name(uses_blas())},
-      {"seed", options.seed}, {"blas", blas.config}, {"kernel", blas.kernel}, {"blas_threads", blas.threading},
-      {"results", results}};
+  const nlohmann::ordered_json all = {{"bench", bench},
+                                      {"cpu", cpu_name()},
+                                      {"threads", threads()},
+                                      {"products", products_name(uses_blas())},
+                                      {"precision", precision_name(uses_bf16())},
+                                      {"seed", options.seed},
+                                      {"blas", blas.config},
+                                      {"kernel", blas.kernel},
+                                      {"blas_threads", blas.threading},
+                                      {"results", results}};
   write_text(options.json, json_text(all, 2) + '\n');
 }
 
@@ -72,12 +79,12 @@ void add_bench(CLI::App& benches, const std::string& name, const std::string& wh
   CLI::App& command = add_command(benches, name, what, footer);
   add_options(command, *options);
   add_threads(command, options->threads);
-  add_products(command, options->by_blas);
+  add_products(command, options->products);
   add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [bench, options] {
     check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
-    use_blas(options->by_blas);
+    use_products(options->products);
     limit_tensors();
     return bench(*options);
   });

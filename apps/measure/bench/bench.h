@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apps/program/exit_code.h"
+#include "apps/program/options.h"
 #include "core/dtype.h"
 
 namespace CLI {
@@ -24,7 +25,7 @@ struct BenchConfig;
 struct BenchOptions {
   std::string config{};  ///< name of a row in apps/measure/bench/configs.h
   i64 threads = 1, steps = 20, seed = 1;
-  bool by_blas = false;
+  ProductOptions products{};
   i64 batch = 0, length = 0, width = 0;  ///< replace the configuration's own; 0 keeps them
   i64 context = 256;                     ///< of `decode`: positions of each stream before the clock starts
   double dropout = -1;                   ///< below 0 means the configuration's own

@@ -93,8 +93,11 @@ Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
                     text = numbers(
                         "products reach %.0f GF/s by %s and %.0f by OpenBLAS%s: %.0f and %.0f %% of what the CPU "
                         "can do (%.0f)",
-                        1e-9 * speed.ours, machine.uses_blas ? "OpenBLAS in tiles" : "our kernels", 1e-9 * speed.blas,
-                        machine.uses_blas ? " at once" : ", which none uses", 100 * ours, 100 * blas,
+                        1e-9 * speed.ours,
+                        machine.uses_blas   ? "OpenBLAS in tiles"
+                        : machine.uses_bf16 ? "our kernels in bf16"
+                                            : "our kernels",
+                        1e-9 * speed.blas, machine.uses_blas ? " at once" : ", which none uses", 100 * ours, 100 * blas,
                         1e-9 * speed.peak);
   const double used = machine.uses_blas ? blas : ours;
   if (used >= good) return {Verdict::ok, subject, text};

@@ -24,7 +24,7 @@ namespace {
 struct DoctorOptions {
   std::string json;
   i64 threads = 1;
-  bool by_blas = false;
+  ProductOptions products{};
 };
 
 constexpr std::string_view verdict_names[] = {"ok", "note", "harmful"};
@@ -62,7 +62,7 @@ std::string findings_as_json(const Machine& machine, const Speed& speed, const s
 int examine_machine(const DoctorOptions& options) {
   check_can_write_text("doctor", "--json", options.json);
   set_threads(static_cast<int>(options.threads));
-  use_blas(options.by_blas);
+  use_products(options.products);
   const Machine machine = read_machine();
   Speed speed;
   const std::vector<Finding> all = all_findings(machine, speed);
@@ -103,7 +103,7 @@ void add_doctor(CLI::App& program, int& exit_code) {
       "Measures for about a second. Exit code 1: something is harmful, so that runs take at least twice as long, or "
       "fail.\nExample:\n  orrery doctor --threads 2");
   add_threads(command, options->threads);
-  add_products(command, options->by_blas);
+  add_products(command, options->products);
   add_output_file(command, "--json", options->json, "Write the results to this file too, in full");
   when_run(command, exit_code, [options] { return examine_machine(*options); });
 }

@@ -48,6 +48,11 @@ TEST_CASE("the first lines name seed, products, model and time") {
   use_blas(true);
   print_start(with_blas, {});
   use_blas(false);
+  std::ostringstream with_bf16;
+  use_bf16(true);
+  print_start(with_bf16, {});
+  use_bf16(false);
+  CHECK(with_bf16.str().find(", products by the library in bf16, ") != std::string::npos);
   CHECK(with_blas.str().find(", products by OpenBLAS ") != std::string::npos);
   CHECK(with_blas.str().find(", kernel " + blas_info().kernel + "\n") != std::string::npos);
   CHECK(out.str().find("model of 128013 parameters\n") != std::string::npos);

@@ -64,13 +64,14 @@ TEST_CASE("an unfinished training comes back with its recipe, its seed, its stat
     CAPTURE(stop);
     SavedLine line(folder / "line", recipe);
     line.train_until(stop);
-    use_blas(true);
+    use_products({.by_blas = stop != 3, .bf16 = stop == 3});
     CHECK(line.keep());
-    use_blas(false);
+    use_products({});
     const UnfinishedTraining read = read_unfinished("line", line.files);
     CHECK(to_json(read.recipe) == to_json(recipe));
     CHECK(read.recipe.seed == 7);
-    CHECK(read.by_blas);
+    CHECK(read.products.by_blas == (stop != 3));
+    CHECK(read.products.bf16 == (stop == 3));
     CHECK(read.kernel == blas_info().kernel);
     CHECK(entry_of(read, "line", "colour") == "blue");
     CHECK(error_of([&] { entry_of(read, "line", "shape"); }) ==
@@ -195,7 +196,9 @@ TEST_CASE("a file that is not an unfinished training, of another program or dama
   CHECK(small::contains(edited("standing", "\"steps_done\":4", "\"steps_done\":13"), "steps_done"));
   CHECK(small::contains(edited("standing", "\"best_step\":3", "\"best_step\":5"), "best_step"));
   CHECK(small::contains(edited("standing", "\"positions\"", "\"places\""), "positions"));
-  CHECK(small::contains(edited("standing", "\"products\":\"own\"", "\"products\":\"mkl\""), "products mkl"));
+  CHECK(small::contains(edited("standing", "\"products\":\"own\"", "\"products\":\"mkl\""), "products cannot be mkl"));
+  CHECK(
+      small::contains(edited("standing", "\"precision\":\"f32\"", "\"precision\":\"f16\""), "precision cannot be f16"));
   CHECK(small::contains(
       edited("standing", "\"evaluations_since_best\":0", "\"evaluations_since_best\":9223372036854775807"),
       "evaluations_since_best must be"));
@@ -256,17 +259,28 @@ TEST_CASE("a text is refused before the training if it could not be saved beside
   CHECK(error_of([&] { TrainingFiles("line", "").check_texts(line.training.trainer, line.parts); }) == "");
 }
 
+TEST_CASE("the state of a version that had no bf16 is one of f32") {
+  const TemporaryFolder folder;
+  SavedLine line(folder / "line");
+  line.train_until(4);
+  REQUIRE(line.keep());
+  edit(line.files.resume(), "standing", "\"precision\":\"f32\",", "");
+  CHECK_FALSE(read_unfinished("line", line.files).products.bf16);
+}
+
 TEST_CASE("a resumed training computes as it began, and another kernel's bits are warned of") {
   std::ostringstream heard;
   std::streambuf* const before = std::cerr.rdbuf(heard.rdbuf());
-  compute_as({.recipe = {}, .state = {}, .by_blas = true, .kernel = blas_info().kernel, .metadata = {}});
-  const bool set = uses_blas();
-  compute_as({.recipe = {}, .state = {}, .by_blas = false, .kernel = "Other", .metadata = {}});
+  const auto computed_as = [](const ProductOptions& products, const std::string& kernel) {
+    compute_as({.recipe = {}, .state = {}, .products = products, .kernel = kernel, .metadata = {}});
+    return uses_blas() == products.by_blas && uses_bf16() == products.bf16;
+  };
+  CHECK(computed_as({.by_blas = true}, blas_info().kernel));
+  CHECK(computed_as({.bf16 = true}, "Other"));
   const std::string silent = heard.str();
-  compute_as({.recipe = {}, .state = {}, .by_blas = true, .kernel = "Other", .metadata = {}});
+  CHECK(computed_as({.by_blas = true}, "Other"));
   std::cerr.rdbuf(before);
-  use_blas(false);
-  CHECK(set);
+  use_products({});
   CHECK(silent == "");
   CHECK(heard.str() ==
         "warning: this training began with OpenBLAS's kernel Other; its bits will not be those of an uninterrupted "

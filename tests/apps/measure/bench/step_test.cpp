@@ -48,6 +48,7 @@ TEST_CASE("bench step prints its line and nothing else on stdout, and keeps it i
   CHECK(kept["bench"] == "step");
   CHECK(kept["threads"] == 1);
   CHECK(kept["products"] == "own");
+  CHECK(kept["precision"] == "f32");
   CHECK(kept["seed"] == 1);
   CHECK_FALSE(kept["cpu"].get<std::string>().empty());
   CHECK(kept["results"]["config"]["name"] == "toy");

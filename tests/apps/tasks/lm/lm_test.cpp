@@ -141,6 +141,8 @@ TEST_CASE("wrong values are refused before the training begins") {
   check_usage_error("lm eval --load x --threads 0", "--threads", "from 1 to");
   check_failure(quoted_program + "lm eval --load /nowhere/model", "/nowhere/model");
   check_usage_error("lm train --products mkl", "--products", "own");
+  check_usage_error("lm train --precision f16", "--precision", "bf16");
+  check_usage_error("lm train --precision bf16 --products blas", "--precision", "by the library");
   check_usage_error("lm train --save ''", "--save", "must not be empty");
   check_usage_error("lm sample", "--load", "required");
   check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
@@ -173,6 +175,7 @@ TEST_CASE("few steps need no other option") {
   const std::string text = written(folder / "text", repeated("abc ", 100));
   CHECK(run("lm train '" + text + "' " + tiny + "--steps 1").exit_code == 0);
   CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --products blas").exit_code == 0);
+  CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --precision bf16").exit_code == 0);
 }
 
 TEST_CASE("Ctrl-C ends writing, and so does a reader that has enough") {

@@ -383,6 +383,7 @@ TEST_CASE("what cannot be resumed is refused, and stays as it is") {
   check_failure(quoted_program + "toy --load '" + file + ".resume' </dev/null", "is an unfinished training");
   check_failure(quoted_program + "lm sample --load '" + lm + ".resume'", "is an unfinished training");
   check_usage_error(resume + "--products blas", "--resume", "--products");
+  check_usage_error(resume + "--precision bf16", "--resume", "--precision");
   check_usage_error(resume + "--steps 6000", "--resume", "--steps");
   check_usage_error(resume + "--save x", "--resume", "--save");
   check_usage_error(resume + "--losses x", "--resume", "--losses");

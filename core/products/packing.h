@@ -1,0 +1,58 @@
+// Chapter 8. Packing: rows of a factor, copied as columns.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "core/machine/vector.h"
+#include "core/products/small_product.h"
+
+namespace orrery::kernels {
+
+/// Exchanges every second part of a, of `step` lanes, with one of b.
+template <size_t step, class V, size_t... l> static void exchange(V& a, V& b, std::index_sequence<l...>) {
+  constexpr size_t lanes = sizeof...(l);
+  const V upper = __builtin_shufflevector(a, b, ((l & step) == 0 ? l : lanes + l - step)...);
+  b = __builtin_shufflevector(a, b, ((l & step) == 0 ? l + step : lanes + l)...);
+  a = upper;
+}
+/// The square matrix of the vectors v[0], v[1], ... is transposed: quarters are exchanged, then theirs, and so on.
+template <size_t lanes, size_t step = lanes / 2, class V> static void transpose_vectors(V* v) {
+  for (size_t i = 0; i < lanes; ++i)
+    if ((i & step) == 0) exchange<step>(v[i], v[i + step], std::make_index_sequence<lanes>());
+  if constexpr (step > 1) transpose_vectors<lanes, step / 2>(v);
+}
+
+/// The part of x that begins at (i, p).
+template <class T> static Strided<T> part_from(const Strided<T>& x, i64 i, i64 p) {
+  return {x.data + i * x.row + p * x.column, x.row, x.column};
+}
+
+/// Rows [0, rows) and columns [0, depth) of `from` become columns of `to`, which are `width` apart and padded with
+/// zeros. A few numbers beyond them may be overwritten.
+template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
+  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T),
+                at_once = width % lanes == 0 ? 1 : width / lanes + 1;
+  using Vector = typename VectorOf<T, lanes>::type;
+  i64 p = 0;
+  for (; from.row == 1 && rows == width && p < depth; ++p)
+    for (i64 i = 0; i < width; ++i) to[p * width + i] = from.data[p * from.column + i];
+  for (; from.column == 1 && p + lanes <= depth; p += lanes) {
+    for (i64 i = 0; i < width; i += at_once * lanes) {
+      Vector v[at_once][lanes];
+      for (i64 x = 0; x < at_once; ++x) {
+        for (i64 r = 0; r < lanes; ++r) {
+          const i64 row = i + x * lanes + r;
+          v[x][r] = row < std::min(width, rows) ? load<Vector>(from.data + row * from.row + p) : Vector{};
+        }
+        transpose_vectors<lanes>(v[x]);
+      }
+      for (i64 r = 0; r < lanes; ++r)  // what goes beyond `width` is overwritten by the next column
+        for (i64 x = 0; x < at_once; ++x) store(v[x][r], to + (p + r) * width + i + x * lanes);
+    }
+  }
+  for (; p < depth; ++p)
+    for (i64 i = 0; i < width; ++i) to[p * width + i] = i < rows ? from.data[i * from.row + p * from.column] : T{0};
+}
+
+}  // namespace orrery::kernels
