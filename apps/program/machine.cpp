@@ -95,7 +95,7 @@ void print_start(std::ostream& out, const RunStart& start) {
   if (start.seed) out << "seed " << *start.seed << ", ";
   out << machine.threads << (machine.threads == 1 ? " thread" : " threads") << ", products by "
       << (machine.uses_blas ? described(machine.blas) : "the library")
-      << (machine.uses_bf16 ? " in bf16, rounded for f32 arithmetic" : "") << '\n';
+      << (machine.uses_bf16 ? " in bf16, by " + bf16_arithmetic() : "") << '\n';
   if (start.parameters > 0) out << "model of " << start.parameters << " parameters\n";
   if (start.expected_seconds > 0) {
     out << "expected time " << duration(start.expected_seconds);

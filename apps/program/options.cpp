@@ -234,12 +234,10 @@ std::vector<CLI::Option*> add_products(CLI::App& command, ProductOptions& produc
           "is fast on CPUs that multiply bf16. Sums and all other numbers stay f32")};
 }
 
-void use_products(const ProductOptions& products) {
+void set_products(const ProductOptions& products) {
   if (products.by_blas && products.bf16)
     usage_error("--precision", "bf16 is for products by the library, not for --products blas");
-  use_bf16(false);
-  use_blas(products.by_blas);
-  use_bf16(products.bf16);
+  use_products(products);
 }
 
 void show_default(CLI::Option* option, const std::string& text) { option->default_str(text); }

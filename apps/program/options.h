@@ -9,6 +9,7 @@
 
 #include "apps/program/output_file.h"
 #include "core/dtype.h"
+#include "core/products/precision.h"
 
 // CLI11's header takes seconds to compile, so only command.cpp, options.cpp, help.cpp and option_file.cpp include it.
 namespace CLI {
@@ -88,15 +89,11 @@ CLI::Option* add_seed(CLI::App& command, i64& seed);
 /// `--threads`: from 1 to 256. Sets `threads` to its default, the threads of OpenMP. Pass the value to `set_threads`.
 CLI::Option* add_threads(CLI::App& command, i64& threads);
 
-/// Who computes matrix products, and whether their factors are rounded to bf16 (core/products/gemm.h).
-struct ProductOptions {
-  bool by_blas = false, bf16 = false;
-};
-/// `--products own` or `--products blas`, and `--precision f32` or `--precision bf16`. Sets `products` to what is in use.
-/// Pass the value to `use_products`.
+/// `--products own` or `--products blas`, and `--precision f32` or `--precision bf16`. Sets `products` to what is in
+/// use. Pass the value to `set_products`.
 std::vector<CLI::Option*> add_products(CLI::App& command, ProductOptions& products);
-/// Lets products be computed so from now on. Wrong usage: bf16 by BLAS.
-void use_products(const ProductOptions& products);
+/// What `use_products` does. Wrong usage: bf16 by BLAS.
+void set_products(const ProductOptions& products);
 
 /// Sets the text that the help shows as the default of `option`.
 void show_default(CLI::Option* option, const std::string& text);

@@ -147,7 +147,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
 void set_up(const RunOptions& run) {
   if (!run.new_folder.empty() && !run.print_config) make_folder(run.new_folder);
   set_threads(static_cast<int>(run.threads));
-  use_products(run.products);
+  set_products(run.products);
   limit_tensors(run.max_memory);
 }
 

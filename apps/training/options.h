@@ -56,8 +56,8 @@ struct RunOptions {
   void check_earlier_log() const;
 };
 
-/// Makes the folder of --save; sets threads, how products are computed, and the limit of memory. A training that is resumed
-/// then computes them as it did before (`compute_as`). Errors: the folder cannot be made; bf16 by BLAS.
+/// Makes the folder of --save; sets threads, how products are computed, and the limit of memory. A training that is
+/// resumed then computes them as it did before (`compute_as`). Errors: the folder cannot be made; bf16 by BLAS.
 void set_up(const RunOptions& run);
 /// What --print-config does. Returns the exit code.
 int print_config(const RunOptions& run);
@@ -66,9 +66,9 @@ int print_config(const RunOptions& run);
 struct RunOptionHandles {
   CLI::Option *resume, *threads, *print_config;
 };
-/// Adds --products, --precision and --init, which are among the deciding options, --save, --overwrite, --print-config, --resume,
-/// --log, --time-limit, --max-memory, --threads and --hash. The options `texts`, the files to learn from, were added
-/// before, and may be given with --resume all the same.
+/// Adds --products, --precision and --init, which are among the deciding options, --save, --overwrite, --print-config,
+/// --resume, --log, --time-limit, --max-memory, --threads and --hash. The options `texts`, the files to learn from,
+/// were added before, and may be given with --resume all the same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
 
 /// A file, and what messages call it: its option, such as "--log", or words, such as "the text to learn,".

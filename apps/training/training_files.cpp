@@ -129,13 +129,16 @@ namespace {
 
 const std::string recipe_key = "recipe", standing_key = "standing", program_key = "program";
 
+// What else the bits of products depend on, if they are computed so.
+std::string kernel_of(const ProductOptions& products) { return products.bf16 ? bf16_arithmetic() : blas_info().kernel; }
+
 // Everything that is neither a tensor nor in the recipe. Before the first evaluation, the best loss is null.
 std::string standing_of(const TrainingState& state, i64 seed) {
   return ObjectText()
       .add("seed", seed)
       .add("products", products_name(uses_blas()))
       .add("precision", precision_name(uses_bf16()))
-      .add("kernel", blas_info().kernel)
+      .add("kernel", kernel_of({uses_blas(), uses_bf16()}))
       .add("steps_done", state.steps_done)
       .add("best_step", state.best_step)
       .add("best_loss", state.best_step > 0 ? std::optional(state.best_score) : std::nullopt)
@@ -298,10 +301,11 @@ const std::string& entry_of(const UnfinishedTraining& training, const std::strin
 }
 
 void compute_as(const UnfinishedTraining& training) {
-  use_products(training.products);
-  if (training.products.by_blas && training.kernel != blas_info().kernel)
-    std::cerr << "warning: this training began with OpenBLAS's kernel " << harmless(training.kernel)
-              << "; its bits will not be those of an uninterrupted one\n";
+  const ProductOptions& products = training.products;
+  use_products(products);
+  if ((products.by_blas || products.bf16) && training.kernel != kernel_of(products))
+    std::cerr << "warning: this training began with " << (products.bf16 ? "bf16 by " : "OpenBLAS's kernel ")
+              << harmless(training.kernel) << "; its bits will not be those of an uninterrupted one\n";
 }
 
 }  // namespace orrery

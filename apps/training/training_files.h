@@ -20,11 +20,11 @@
 #include <string>
 #include <string_view>
 
-#include "apps/program/options.h"
 #include "apps/training/trainer.h"
 #include "core/dtype.h"
 #include "core/files/file.h"
 #include "core/files/safetensors.h"
+#include "core/products/precision.h"
 
 namespace orrery {
 
@@ -133,7 +133,7 @@ struct UnfinishedTraining {
   TrainingRecipe recipe;
   TrainingState state;
   ProductOptions products{};
-  std::string kernel;  ///< the kernel of OpenBLAS: if it computes products, the bits depend on it
+  std::string kernel;  ///< of OpenBLAS, or of bf16: the bits depend on it if products are computed so
   Metadata metadata;   ///< the program's own
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
@@ -142,8 +142,8 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
 /// What the program kept under `key`. Error: there is no such entry.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);
-/// Lets products be computed as in the training, and warns if that is OpenBLAS and uses another kernel here, whose bits
-/// differ.
+/// Lets products be computed as in the training, and warns if OpenBLAS or bf16 then uses another kernel here, whose
+/// bits differ.
 void compute_as(const UnfinishedTraining& training);
 
 }  // namespace orrery

@@ -35,8 +35,10 @@ static inline Mat<const float> rounded_part(const Mat<const float>& x, const Til
 template <class Add>
 static void add_rounded(const Mat<const float>& a, const Mat<const float>& b, const Mat<float>& c, Trans trans,
                         const Add& add) {
-  constexpr i64 rows = 48, columns = 96, depth = 128;  // multiples of the blocks of the ways that `add` takes
-  alignas(64) float left[rows * depth], right[columns * depth];
+  // Multiples of the blocks of the ways that `add` takes. Rows of B^T are read along the inner index.
+  const bool along = transposes_b(trans);
+  const i64 rows = along ? 12 : 48, columns = along ? 24 : 96, depth = along ? 512 : 128;
+  alignas(64) float left[48 * 128], right[96 * 128];
   const auto part_of_factor = [](bool transposed, i64 begin, i64 end, i64 p, i64 p_end) {
     return transposed ? Tile{p, p_end, begin, end} : Tile{begin, end, p, p_end};
   };

@@ -142,4 +142,16 @@ void use_bf16(bool use) {
 bool uses_bf16() { return to_bf16; }
 const char* precision_name(bool bf16) { return bf16 ? "bf16" : "f32"; }
 
+std::string bf16_arithmetic() {
+  const kernels::Bf16Kernel& used = kernels::bf16_kernel();
+  const std::string name = used.kernel ? used.kernel->name : "f32 arithmetic";
+  return used.wrong.empty() ? name : name + ", since " + used.wrong + " gives wrong products here";
+}
+
+void use_products(const ProductOptions& products) {
+  check_compatible(products.by_blas, products.bf16);
+  by_blas = products.by_blas;
+  to_bf16 = products.bf16;
+}
+
 }  // namespace orrery

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
 
 #include "core/kernels/scratch.h"
-#include "core/products/bf16.h"
-#include "core/products/packing.h"
+#include "core/products/pairs.h"
 #include "core/products/small_product.h"
+#include "core/tensor_ops.h"
 
 namespace orrery::kernels {
 namespace {
@@ -37,8 +40,7 @@ template <class Form> const Blocking& blocking() {
     if (const long bytes = ::sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) first = bytes;
     if (const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) second = bytes;
 #endif
-    return Blocking{std::clamp<i64>(first / (Form::width * i64{sizeof(typename Form::Packed)}), 256, 512),
-                    second / 4 * 3};
+    return Blocking{std::clamp<i64>(first / (Form::width * Form::bytes), 256, 512), second / 4 * 3};
   }();
   return read_once;
 }
@@ -74,15 +76,18 @@ template <class T> Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
   return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
 }
 
-// A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step` inner
-// numbers; and how a packed block of A, with as many rows as c, is multiplied with a packed strip of B.
+// A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step`
+// inner numbers, `stored` elements of `bytes` bytes for each; and how a packed block of A, with as many rows as c, is
+// multiplied with a packed strip of B. `begin` and `end` enclose the work of a thread on a tile.
 
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
   using Packed = T;
-  static constexpr i64 rows = block_rows, width = block_vectors * vector_bytes / sizeof(T), step = 8;
+  static constexpr i64 rows = block_rows, width = block_vectors * vector_bytes / sizeof(T), step = 8, bytes = sizeof(T);
   static constexpr bool reads_in_place = !rounds;
-  static i64 stored(i64 depth) { return depth; }  // numbers of a packed row
+  static i64 stored(i64 depth) { return depth; }
+  void begin() const {}
+  void end() const {}
 
   template <i64 size> static void pack_and_round(const Strided<T>& from, i64 count, i64 depth, T* to) {
     pack<T, size>(from, count, depth, to);
@@ -117,21 +122,23 @@ template <class T, class Form> class TileProduct {
  public:
   using Packed = typename Form::Packed;
 
-  TileProduct(i64 rows, i64 columns, i64 k)
-      : in_place_(Form::reads_in_place &&
+  TileProduct(const Form& form, i64 rows, i64 columns, i64 k)
+      : form_(form),
+        in_place_(Form::reads_in_place &&
                   (rows <= rows_in_place || columns <= columns_in_place || k <= depth_in_place)),
         depth_(even_part(k, blocking<Form>().depth, Form::step)),
-        rows_(even_part(rows, blocking<Form>().block_bytes / (depth_ * i64{sizeof(Packed)}), Form::rows)),
+        rows_(even_part(rows, blocking<Form>().block_bytes / (depth_ * Form::bytes), Form::rows)),
         columns_(in_place_ || rows <= rows_ ? panel : std::min((columns + panel - 1) / panel * panel, most_columns)),
         keeps_(columns_ > panel) {}
 
   // The numbers of memory that it needs.
   i64 scratch_size() const {
-    return (columns_ + (in_place_ ? 0 : rows_)) * depth_ * i64{sizeof(Packed)} / i64{sizeof(T)} + panel;
+    return (columns_ + (in_place_ ? 0 : rows_)) * Form::stored(depth_) * i64{sizeof(Packed)} / i64{sizeof(T)} + panel;
   }
 
   void operator()(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add, T* scratch) const {
     if (in_place_ && b_t.row == 1) return unpacked(a, b_t, c, k, add);
+    form_.begin();
     for (i64 p = 0; p == 0 || p < k; p += depth_) {
       const i64 depth = std::min(depth_, k - p), step = keeps_ ? columns_ : c.cols;
       for (i64 j = 0; j < c.cols; j += step)
@@ -141,6 +148,7 @@ template <class T, class Form> class TileProduct {
                        scratch);
         }
     }
+    form_.end();
   }
 
  private:
@@ -156,7 +164,7 @@ template <class T, class Form> class TileProduct {
                     T* scratch) const {
     constexpr i64 width = Form::width;
     const i64 stored = Form::stored(depth);
-    Packed *strips = reinterpret_cast<Packed*>(scratch), *block = strips + columns_ * depth_;
+    Packed *strips = reinterpret_cast<Packed*>(scratch), *block = strips + columns_ * Form::stored(depth_);
     for (i64 i = 0; i < c.rows && !in_place_; i += Form::rows)
       Form::pack_rows(part_from(a, i, 0), std::min<i64>(Form::rows, c.rows - i), depth, block + i * stored);
     for (i64 j = 0; j < c.cols; j += panel) {
@@ -173,55 +181,107 @@ template <class T, class Form> class TileProduct {
             continue;
           }
         }
-        Form::multiply(block, strip, part, depth, add);
+        form_.multiply(block, strip, part, depth, add);
       }
     }
   }
 
+  Form form_;
   bool in_place_;
   i64 depth_, rows_, columns_;
   bool keeps_;
 };
 
-// Calls use(form) with the form that packs factors so.
+template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
+
+template <class T, class Form>
+void product_in(const Form& form, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans,
+                bool accumulate, const TileWork& fill, const TileWork& finish) {
+  const Strided<T> left = left_factor(a, trans), right = right_factor(b, trans);
+  const i64 k = inner_size(a, trans);
+  const Cut cut = cut_of(c.rows, c.cols);
+  const Tile largest = cut.tile(0, c.rows, c.cols);
+  const TileProduct<T, Form> product(form, largest.row_end, largest.column_end, k);
+  tasks_with_scratch<T>(cut.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
+    const Tile tile = cut.tile(i, c.rows, c.cols);
+    if (fill) fill(tile);
+    product(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k, accumulate || fill,
+            scratch);
+    if (finish) finish(tile);
+  });
+}
+
+// Calls use(form) with the form for factors in bf16, by this kernel if there is one.
+template <class Use> void with_bf16_form(const std::optional<PairKernel>& kernel, const Use& use) {
+  kernel ? use(Pairs{*kernel}) : use(InOrder<float, true>());
+}
+// The same for any factors.
 template <class T, class Use> void with_form([[maybe_unused]] Factors factors, const Use& use) {
   if constexpr (std::is_same_v<T, float>) {
-    if (factors == Factors::bf16) return use(InOrder<T, true>());
+    if (factors == Factors::bf16) return with_bf16_form(bf16_kernel().kernel, use);
   }
   use(InOrder<T, false>());
 }
-
-template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
 
 }  // namespace
 
 i64 packed_tiles(i64 m, i64 n) { return cut_of(m, n).tiles(); }
 
+void bf16_product(const std::optional<PairKernel>& kernel, Mat<const float> a, Mat<const float> b, Mat<float> c,
+                  Trans trans, bool accumulate) {
+  with_bf16_form(kernel,
+                 [&](const auto& form) { product_in<float>(form, a, b, c, trans, accumulate, nullptr, nullptr); });
+}
+
+bool agrees_with_plain_form(const PairKernel& kernel) {
+  constexpr i64 m = 75, n = 45, k = 95;  // edges on all sides, and sums of at most 95
+  constexpr double tolerance = 1e-4;     // at least 10 times what the order of sums costs
+  PairKernel plain = kernel;
+  plain.block = kernel.plain;
+  Rng rng(1);
+  const Tensor a = rand_uniform({m * k}, -1, 1, rng), b = rand_uniform({k * n}, -1, 1, rng);
+  for (const Trans trans : {Trans::none, Trans::both}) {
+    const bool turned = trans == Trans::both;
+    const auto product_by = [&](const PairKernel& used) {
+      Tensor c = full({m, n}, 1.0);
+      bf16_product(used, {a.data<float>(), turned ? k : m, turned ? m : k},
+                   {b.data<float>(), turned ? n : k, turned ? k : n}, {c.write<float>(), m, n}, trans, turned);
+      return c;
+    };
+    const Tensor difference = sub(product_by(kernel), product_by(plain));
+    for (i64 i = 0; i < m * n; ++i)
+      if (!(std::fabs(difference.at(i)) <= tolerance)) return false;
+  }
+  return true;
+}
+
+const Bf16Kernel& bf16_kernel() {
+  static const Bf16Kernel chosen = [] {
+    Bf16Kernel choice;
+    for (const PairKernel& usable : usable_pair_kernels()) {
+      if (agrees_with_plain_form(usable)) {
+        choice.kernel = usable;
+        break;
+      }
+      choice.wrong = usable.name;
+    }
+    return choice;
+  }();
+  return chosen;
+}
+
 template <class T>
 void packed_product(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, bool accumulate, const TileWork& fill,
                     const TileWork& finish, Factors factors) {
-  const Strided<T> left = left_factor(a, trans), right = right_factor(b, trans);
-  const i64 k = inner_size(a, trans);
-  const Cut cut = cut_of(c.rows, c.cols);
-  const Tile largest = cut.tile(0, c.rows, c.cols);
-  with_form<T>(factors, [&]<class Form>(Form) {
-    const TileProduct<T, Form> product(largest.row_end, largest.column_end, k);
-    tasks_with_scratch<T>(cut.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
-      const Tile tile = cut.tile(i, c.rows, c.cols);
-      if (fill) fill(tile);
-      product(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k, accumulate || fill,
-              scratch);
-      if (finish) finish(tile);
-    });
-  });
+  with_form<T>(factors, [&](const auto& form) { product_in<T>(form, a, b, c, trans, accumulate, fill, finish); });
 }
 
 template <class T>
 void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                   bool accumulate, Factors factors) {
   const i64 k = inner_size(a.first, trans);
-  with_form<T>(factors, [&]<class Form>(Form) {
-    const TileProduct<T, Form> product(c.first.rows, c.first.cols, k);
+  with_form<T>(factors, [&]<class Form>(const Form& form) {
+    const TileProduct<T, Form> product(form, c.first.rows, c.first.cols, k);
     tasks_with_scratch<T>(count, product.scratch_size(), [&](i64 i, T* scratch) {
       product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, scratch);
     });

@@ -84,7 +84,7 @@ void add_bench(CLI::App& benches, const std::string& name, const std::string& wh
   when_run(command, exit_code, [bench, options] {
     check_can_write_text("bench", "--json", options->json);
     set_threads(static_cast<int>(options->threads));
-    use_products(options->products);
+    set_products(options->products);
     limit_tensors();
     return bench(*options);
   });

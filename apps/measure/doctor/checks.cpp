@@ -10,6 +10,7 @@
 #include "apps/measure/bench/gemm.h"
 #include "apps/program/columns.h"
 #include "apps/program/stopwatch.h"
+#include "core/products/precision.h"
 
 namespace orrery {
 namespace {
@@ -105,10 +106,17 @@ Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
   return {used < poor ? Verdict::harmful : Verdict::note, subject, text, "see the lines build, threads and blas"};
 }
 
+Finding bf16_finding() {
+  const std::string how = bf16_arithmetic();
+  return {how.ends_with("wrong products here") ? Verdict::note : Verdict::ok, "bf16",
+          "--precision bf16 computes products by " + how + (how.starts_with("f32") ? ", which is no faster" : ""), ""};
+}
+
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {
   std::vector<Finding> all = findings(machine);
   all.push_back(disk_finding(free_space_of(".")));
   all.push_back(power_finding(SystemFiles()));
+  all.push_back(bf16_finding());
   const Finding load = busy_finding(watch_cores(machine.cores), machine.cores);
   all.push_back(load);
   try {

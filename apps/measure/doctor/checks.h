@@ -23,6 +23,9 @@ Finding disk_finding(const FreeSpace& space);
 /// What keeps the clock of the CPU low: a battery, or a setting of the system; as far as the system tells.
 Finding power_finding(const SystemFiles& files);
 
+/// What computes products with --precision bf16.
+Finding bf16_finding();
+
 /// The most arithmetic that the CPU can do, by which products are judged: operations per second of f32 in
 /// multiplications and additions of registers alone, with vectors of `level`, which the CPU must have. The sum over as
 /// many threads as `cores`, which compute side by side for `seconds`, each at the speed of its fastest run. It is

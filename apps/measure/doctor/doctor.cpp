@@ -62,7 +62,7 @@ std::string findings_as_json(const Machine& machine, const Speed& speed, const s
 int examine_machine(const DoctorOptions& options) {
   check_can_write_text("doctor", "--json", options.json);
   set_threads(static_cast<int>(options.threads));
-  use_products(options.products);
+  set_products(options.products);
   const Machine machine = read_machine();
   Speed speed;
   const std::vector<Finding> all = all_findings(machine, speed);

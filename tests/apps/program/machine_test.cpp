@@ -9,6 +9,7 @@
 #include "apps/program/findings.h"
 #include "apps/program/system.h"
 #include "core/machine/parallel.h"
+#include "core/products/precision.h"
 #include "tests/apps/system_folder.h"
 
 using namespace orrery;
@@ -52,7 +53,7 @@ TEST_CASE("the first lines name seed, products, model and time") {
   use_bf16(true);
   print_start(with_bf16, {});
   use_bf16(false);
-  CHECK(with_bf16.str().find(", products by the library in bf16, ") != std::string::npos);
+  CHECK(with_bf16.str().find(", products by the library in bf16, by " + bf16_arithmetic() + "\n") != std::string::npos);
   CHECK(with_blas.str().find(", products by OpenBLAS ") != std::string::npos);
   CHECK(with_blas.str().find(", kernel " + blas_info().kernel + "\n") != std::string::npos);
   CHECK(out.str().find("model of 128013 parameters\n") != std::string::npos);

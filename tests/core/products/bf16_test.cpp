@@ -7,10 +7,13 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 
 #include "autograd/check/mutation.h"
 #include "autograd/check/rounding.h"
 #include "autograd/ops.h"
+#include "core/products/packed_product.h"
+#include "core/products/pair_kernels.h"
 #include "core/tensor_ops.h"
 #include "nn/models/transformer.h"
 #include "tests/core/products.h"
@@ -50,23 +53,48 @@ struct Factor {
   Mat<float> mat() { return {at(0, 0), rows, cols, cols + between}; }
 };
 
-enum class Call { gemm, batch, in_task };
+using Product = std::function<void(const Mat<const float>& a, const Mat<const float>& b, const Mat<float>& c,
+                                   Trans trans, bool accumulate)>;
+struct Way {
+  std::string name;
+  Product product;
+};
+// All that multiplies bf16: what products are called by, and the kernels of this CPU and their plain forms.
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  all.push_back({"gemm", [](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                   gemm<float>(a, b, c, trans, accumulate);
+                 }});
+  all.push_back({"gemm_in_task", [](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                   gemm_in_task<float>(a, b, c, trans, accumulate);
+                 }});
+  all.push_back({"gemm_batch", [](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                   gemm_batch<float>(1, {a, 0}, {b, 0}, {c, 0}, trans, accumulate);
+                 }});
+  all.push_back({"rounded", [](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                   bf16_product(std::nullopt, a, b, c, trans, accumulate);
+                 }});
+  for (const auto& kernels : {plain_pair_kernels(), usable_pair_kernels()})
+    for (const PairKernel& kernel : kernels)
+      all.push_back({kernel.name, [kernel](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                       bf16_product(kernel, a, b, c, trans, accumulate);
+                     }});
+  return all;
+}
 
-// One product in bf16. `rounding`: the largest error next to f64, in 2^-7 of the sum of |a| |b|. `summing`: that next to
-// the exact product of rounded factors, in units of what adding up k + 1 numbers of f32 may cost. Infinite if memory
+// One product in bf16. `rounding`: the largest error next to f64, in 2^-7 of the sum of |a| |b|. `summing`: that next
+// to the exact product of rounded factors, in units of what adding up k + 1 numbers of f32 may cost. Infinite if memory
 // around C changed.
 struct Errors {
   double rounding = 0, summing = 0;
 };
-Errors errors_of(i64 m, i64 n, i64 k, Trans trans, bool accumulate, Call call) {
+Errors errors_of(i64 m, i64 n, i64 k, Trans trans, bool accumulate, const Product& product) {
   Rng rng(static_cast<u64>(m * 10007 + n * 101 + k));
   Factor a(transposes_a(trans) ? k : m, transposes_a(trans) ? m : k, rng),
       b(transposes_b(trans) ? n : k, transposes_b(trans) ? k : n, rng), c(m, n, rng);
   const Factor start = c;
   const UseBf16 scope;
-  if (call == Call::gemm) gemm<float>(a.mat(), b.mat(), c.mat(), trans, accumulate);
-  if (call == Call::in_task) gemm_in_task<float>(a.mat(), b.mat(), c.mat(), trans, accumulate);
-  if (call == Call::batch) gemm_batch<float>(1, {a.mat(), 0}, {b.mat(), 0}, {c.mat(), 0}, trans, accumulate);
+  product(a.mat(), b.mat(), c.mat(), trans, accumulate);
   Errors worst;
   for (i64 i = 0; i < m; ++i)
     for (i64 j = 0; j < n; ++j) {
@@ -113,13 +141,14 @@ TEST_CASE("rounding to bf16 goes to the nearest number, ties to even, and keeps 
 
 TEST_CASE("products in bf16 are those of rounded factors, in every way, for all remainders, and read no neighbour") {
   const small::Threads one(1);
+  const std::vector<Way> all = ways();
   Errors worst;
   const auto check = [&](i64 m, i64 n, i64 k, Trans trans) {
-    for (const Call call : {Call::gemm, Call::batch, Call::in_task}) {
-      if (call == Call::in_task && trans == Trans::both) continue;
+    for (const Way& way : all) {
+      if (way.name == "gemm_in_task" && trans == Trans::both) continue;
       const bool accumulate = (m + n + k) % 2 == 0;
-      INFO(m, " ", n, " ", k, " ", static_cast<int>(trans), " ", static_cast<int>(call), " ", accumulate);
-      const Errors found = errors_of(m, n, k, trans, accumulate, call);
+      INFO(m, " ", n, " ", k, " ", static_cast<int>(trans), " ", way.name, " ", accumulate);
+      const Errors found = errors_of(m, n, k, trans, accumulate, way.product);
       CHECK(found.rounding <= (k > 30 ? 0.5 : 1));  // many errors add up to less
       CHECK(found.summing <= 1);
       worst = {std::max(worst.rounding, found.rounding), std::max(worst.summing, found.summing)};
@@ -131,8 +160,9 @@ TEST_CASE("products in bf16 are those of rounded factors, in every way, for all 
       check(5, 70, k, trans);
       check(35, 67, k, trans);
     }
-    for (i64 m = 17; m <= 17 + 32; ++m) check(m, 9, 33 + m / 2 % 2, trans);
-    for (i64 n = 1; n <= 66; ++n) check(7, n, 31 + n % 2, trans);
+    // Each remainder for A and A^T, and for B and B^T.
+    for (i64 m = transposes_b(trans) ? 17 : 18; m <= 17 + 32; m += 2) check(m, 9, 33 + m / 2 % 2, trans);
+    for (i64 n = transposes_a(trans) ? 1 : 2; n <= 66; n += 2) check(7, n, 31 + n / 2 % 2, trans);
     check(50, 200, 260, trans);  // several parts of what a task copies
   }
   CHECK(worst.rounding > 0.5);  // it did round
@@ -150,6 +180,16 @@ TEST_CASE("products in bf16 of several blocks, and their bits for any number of 
     const Tensor expected = matmul(rounded(a).to(f64), rounded(b).to(f64)), f64_product = matmul(a.to(f64), b.to(f64));
     const UseBf16 scope;
     CHECK(same_bits(matmul(a.to(f64), b.to(f64)), f64_product));  // f64 stays as it is
+    for (const PairKernel& kernel : plain_pair_kernels()) {
+      const auto product = [&, m = m, n = n, k = k] {
+        Tensor c = Tensor::empty({m, n});
+        bf16_product(kernel, {a.data<float>(), m, k}, {b.data<float>(), k, n}, {c.write<float>(), m, n}, Trans::none,
+                     false);
+        return c;
+      };
+      CHECK(largest_magnitude({sub(product().to(f64), expected)}) <= 2e-6 * std::sqrt(static_cast<double>(k + 1)) * 8);
+      if (m * n * k < 1'000'000) CHECK(small::same_for_any_threads(product));  // plain C++ is slow
+    }
     for (const Trans trans : every_trans) {
       const auto product = [&] { return matmul(transposes_a(trans) ? a_t : a, transposes_b(trans) ? b_t : b, trans); };
       CHECK(largest_magnitude({sub(product().to(f64), expected)}) <= 2e-6 * std::sqrt(static_cast<double>(k + 1)) * 8);
@@ -170,6 +210,23 @@ TEST_CASE("a NaN or an infinity in a factor reaches what is computed from it, in
       wrong += i / 30 == 7 ? std::isnan(y.at(i)) != std::isnan(bad) || std::isfinite(y.at(i)) : y.at(i) != 50;
     CHECK(wrong == 0);
   }
+}
+
+TEST_CASE("a kernel is used only if its products are those of its plain form") {
+  for (PairKernel kernel : plain_pair_kernels()) {
+    CHECK(agrees_with_plain_form(kernel));
+    kernel.block = [](const u32* a, const u32* b, float* c, i64 stride, i64 steps, bool add) {
+      plain_dots(a, b, c, stride, std::max<i64>(0, steps - 1), add);  // forgets the end of each sum
+    };
+    CHECK_FALSE(agrees_with_plain_form(kernel));
+    kernel.block = [](const u32* a, const u32* b, float* c, i64 stride, i64 steps, bool) {
+      plain_dots(a, b, c, stride, steps, false);  // forgets what is there
+    };
+    CHECK_FALSE(agrees_with_plain_form(kernel));
+  }
+  const Bf16Kernel& used = bf16_kernel();
+  CHECK(used.wrong == "");
+  CHECK(used.kernel.has_value() == !usable_pair_kernels().empty());
 }
 
 TEST_CASE("OpenBLAS computes no product in bf16: whoever asks for both gets an error, and nothing changes") {
@@ -240,9 +297,9 @@ TEST_CASE("a training step in bf16 is that of f64 within the bound of its produc
       worst = small::worse(worst, std::fabs(found[leaf].at(i) / exact[leaf].at(i) - 1));
   CHECK(worst <= bound);
   CHECK(worst > bound / 100);
-  // The longest way through an encoder's layer has 5 products, queries and keys counted once, through a decoder's 7, and
-  // the head adds one. Backward goes the same way, and ends with the product for a weight. To first order, and by norms,
-  // their errors add up.
+  // The longest way through an encoder's layer has 5 products, queries and keys counted once, through a decoder's 7,
+  // and the head adds one. Backward goes the same way, and ends with the product for a weight. To first order, and by
+  // norms, their errors add up.
   const double products = 2 * (layers * (5 + 7) + 1) + 1;
   const std::vector<Tensor> model = gradients_of_transformer(f32);
   double largest = 0;

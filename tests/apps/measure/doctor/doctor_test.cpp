@@ -33,7 +33,7 @@ TEST_CASE("the doctor names every subject, and its exit code and file say whethe
   const std::string json = folder / "doctor.json";
   const Result result = run("doctor --json '" + json + "'");
   for (const std::string subject :
-       {"cpu", "build", "threads", "blas", "openmp", "memory", "disk", "power", "load", "speed"})
+       {"cpu", "build", "threads", "blas", "openmp", "memory", "disk", "power", "load", "speed", "bf16"})
     CHECK(contains("\n" + result.text, "  " + subject + std::string(9 - subject.size(), ' ')));
   const auto report = nlohmann::json::parse(orrery::contents(json));
   const bool harmful = report.at("harmful").get<int>() > 0;
