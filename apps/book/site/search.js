@@ -11,11 +11,12 @@ function item([address, page, section, text], word) {
 field.addEventListener("input", function show() {
   if (!document.getElementById("index"))
     document.body.append(make("script", {id: "index", src: field.dataset.root + "index.js", onload: show}));
-  const asked = field.value.toLowerCase().trim(), words = asked.split(/\s+/), found = [[], [], [], []];
+  const asked = field.value.toLowerCase().trim(), words = asked.split(/\s+/), found = Array.from({length: 8}, () => []);
   for (const entry of asked && typeof siteIndex !== "undefined" ? siteIndex : []) {
     const title = (entry[2] || entry[1]).toLowerCase(), text = entry.slice(1).join(" ").toLowerCase();
     const rank = title === asked ? 0 : title.includes(asked) ? 1 : text.includes(asked) ? 2 : 3;
-    if (words.every((word) => text.includes(word))) found[rank].push(entry);
+    const isOther = /\.zh\./.test(entry[0]) !== (document.documentElement.lang === "zh");  // the other language is later
+    if (words.every((word) => text.includes(word))) found[rank + (isOther ? 4 : 0)].push(entry);
   }
   results.replaceChildren(...found.flat().slice(0, 20).map((entry) => item(entry, words[0])));
   results.hidden = !asked;

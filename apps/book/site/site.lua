@@ -77,14 +77,16 @@ local function link_words(text, is_bold)
   end
   return out
 end
+-- Where a line ends in Chinese there is no space, nor behind a full stop as wide as a letter.
+local function unbroken(text) return (text:gsub('([\128-\255])%s([\227-\239])', '%1%2'):gsub('([\227\239][\128\188][\128-\159])%s', '%1')) end
 local function link_section(html)
   local last, quiet = '', false
   return (html:gsub('([^<]*)(<[^>]*>)', function(text, tag)
-    if lang == 'zh' and not quiet then text = text:gsub('([\128-\255])%s([\128-\255])', '%1%2'):gsub('([\227\239][\128\188][\128-\159])%s', '%1') end  -- the end of a line is no space
+    if lang == 'zh' and not quiet then text = unbroken(text) end
     local to = last == '<code>' and not quiet and named(plain(text))
     if to then text = link(to, text)
     elseif last ~= '<code>' and not quiet and not path:match('^apps/book/glossary') then text = link_words(text, last == '<strong>' or nil) end
-    if not quiet then quiet = tag:match('^<(a) ') or tag:match('^<(pre)') or tag:match('^<(math)')
+    if not quiet then quiet = tag:match('^<(a)%s') or tag:match('^<(pre)') or tag:match('^<(math)')
     elseif tag == '</' .. quiet .. '>' then quiet = false end
     last = tag
     return text .. tag
@@ -128,7 +130,8 @@ local function make_text(name)
       local class = math:match('display="block"') and 'wide' or #math:match('tex">(.*)</ann') > 40 and 'long' or 'formula'
       if not (math:match('\\left') or math:match('matrix')) then math = math:gsub('stretchy="true"', 'stretchy="false"') end
       return '<span class="' .. class .. '">' .. math .. '</span>'
-    end):gsub('</math></span>([,.;:?!)\227\239])', '</math></span>&#8288;%1'):gsub('<h%d id', '\1%0'), '', ''
+    end):gsub('(</math>)(</span>)([,.;:?!)])', '%1&#8288;%3%2'):gsub('(</math>)(</span>)([\227\239]..)%s?', '%1&#8288;%3%2')
+    :gsub('<h%d id', '\1%0'), '', ''
   bold = {}
   for word in body:gmatch('<strong>([^<]+)</strong>') do bold[entry_of(word) or 0] = true end
   for head, level, id, heading, rest in body:gmatch('\1(<h(%d) id="([^"]*)">(.-)</h%d>)([^\1]*)') do
@@ -159,7 +162,7 @@ local function read_entry(word, chinese, sentence, where)
     terms[one] = terms[one] or {}
     table.insert(terms[one], {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
   end
-  if not known then add_to_index('apps/book/glossary.html#' .. id, title(glossary), word .. ', ' .. chinese, sentence) end
+  add_to_index(address(path) .. '#' .. id, title(path), word .. ', ' .. chinese, sentence)
   where = where:gsub('^%d$', '[%0](ch%0/README' .. (known and '.zh.md)' or '.md#word-' .. id .. ')'))
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
@@ -179,7 +182,7 @@ function Pandoc()
   end
   local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name end
   table.sort(book, function(a, b) return rank(a) < rank(b) end)
-  for _, name in ipairs{glossary, twins[glossary]} do texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
+  for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
   for _, names in ipairs{book, folders} do
     for _, name in ipairs(names) do
       make_text(name)

@@ -94,8 +94,8 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
     frame.remove();
     return wrong.map((what) => path + " " + what + "\n").join("");
   }
-  async function search(words) {
-    const frame = await visit("index.html"), page = frame.contentDocument, field = page.getElementById("search");
+  async function search(words, from = "index.html") {
+    const frame = await visit(from), page = frame.contentDocument, field = page.getElementById("search");
     field.value = words;
     field.dispatchEvent(new Event("input"));
     for (let i = 0; i < 100 && !page.querySelector("#results a"); ++i) await wait(50);
@@ -105,6 +105,7 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
     let found = "";
     for (const path of PATHS) found += await inspect(path);
     for (const words of ["length penalty", "square root of d_k", "注意力头", "xyzzy"]) found += await search(words);
+    found += await search("注意力头", "index.zh.html");
     document.getElementById("found").textContent = found + "inspected";
   })();
 </script>)html";
@@ -137,6 +138,8 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
                                       : std::regex_replace(text, std::regex("\\.md$"), ".zh.md");
     const size_t twins = fs::exists(style::root / other) ? 1 : 0;  // named once, in the header
     CHECK(program::times(pages.at(path), chinese ? ">English</a>" : ">中文</a>") == twins);
+    static const std::regex link_in_link("<a\\s[^>]*>[^<]*<a\\s");
+    CHECK_FALSE(std::regex_search(pages.at(path), link_in_link));
     (chinese ? with_commands_in_chinese : with_commands) += program::times(pages.at(path), "<span class=\"command\">");
   }
   CHECK(with_commands == exercises());
@@ -153,6 +156,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
         "square root of d_k: apps/book/ch6/index.html#why-the-square-root-of-d_k\n"
         "注意力头: apps/book/glossary.html#head\n"
         "xyzzy: nothing\n"
+        "注意力头: apps/book/glossary.zh.html#head\n"
         "inspected");
 }
 
