@@ -16,6 +16,17 @@ std::vector<i64> first_numbers(i64 count) {
   return numbers;
 }
 
+// With the end of each sentence. Error: a pair is longer than a batch.
+std::vector<BatchesByLength::Lengths> lengths_of(const Corpus& corpus, i64 most_tokens) {
+  std::vector<BatchesByLength::Lengths> lengths;
+  for (i64 pair = 0; pair < corpus.size(); ++pair) {
+    const auto [S, T] = lengths.emplace_back(corpus.source.length(pair) + 1, corpus.target.length(pair) + 1);
+    check(std::max(S, T) <= most_tokens, "text", "a pair of ", S, " and ", T, " tokens does not fit into a batch of ",
+          most_tokens);
+  }
+  return lengths;
+}
+
 }  // namespace
 
 Tensor source_tensor(const std::vector<std::span<const i32>>& sentences) {
@@ -31,19 +42,17 @@ Tensor source_tensor(const std::vector<std::span<const i32>>& sentences) {
   return source;
 }
 
-TranslationBatches::TranslationBatches(const Corpus& corpus, i64 most_tokens, const Rng& numbers)
-    : corpus_(corpus), numbers_(numbers), in_order_(sorted(first_numbers(corpus.size()))) {
+BatchesByLength::BatchesByLength(std::vector<Lengths> lengths, const std::function<bool(const BatchShape&)>& fits,
+                                 const Rng& numbers)
+    : lengths_(std::move(lengths)), numbers_(numbers), in_order_(sorted(first_numbers(std::ssize(lengths_)))) {
   for (size_t i = 0; i < in_order_.size(); ++i) {
-    const i64 pair = in_order_[i];
-    const i64 S = corpus.source.length(pair) + 1, T = corpus.target.length(pair) + 1;
-    check(std::max(S, T) <= most_tokens, "text", "a pair of ", S, " and ", T, " tokens does not fit into a batch of ",
-          most_tokens);
+    const auto [S, T] = lengths_[static_cast<size_t>(in_order_[i])];
     BatchShape grown{1, S, T};
     if (!shapes_.empty()) {
       const BatchShape& last = shapes_.back();
       grown = {last.rows + 1, std::max(last.source_length, S), std::max(last.target_length, T)};
     }
-    if (shapes_.empty() || grown.tokens() > most_tokens) {
+    if (shapes_.empty() || !fits(grown)) {
       shapes_.push_back({1, S, T});
       begins_.push_back(static_cast<i64>(i));
     } else {
@@ -52,35 +61,40 @@ TranslationBatches::TranslationBatches(const Corpus& corpus, i64 most_tokens, co
   }
 }
 
-std::vector<i64> TranslationBatches::sorted(std::vector<i64> pairs) const {
-  const auto lengths = [&](i64 pair) { return std::pair(corpus_.source.length(pair), corpus_.target.length(pair)); };
-  std::stable_sort(pairs.begin(), pairs.end(), [&](i64 a, i64 b) { return lengths(a) < lengths(b); });
-  return pairs;
+std::vector<i64> BatchesByLength::sorted(std::vector<i64> items) const {
+  const auto lengths = [&](i64 item) { return lengths_[static_cast<size_t>(item)]; };
+  std::stable_sort(items.begin(), items.end(), [&](i64 a, i64 b) { return lengths(a) < lengths(b); });
+  return items;
 }
 
-void TranslationBatches::shuffle(i64 epoch) {
-  // One number for each pair and for each batch. Twice as many are reserved, since a draw may use several.
-  const u64 kept_free = 2 * static_cast<u64>(corpus_.size() + in_epoch());
+void BatchesByLength::shuffle(i64 epoch) {
+  // One number for each item and for each batch. Twice as many are reserved, since a draw may use several.
+  const i64 count = std::ssize(lengths_);
+  const u64 kept_free = 2 * static_cast<u64>(count + in_epoch());
   Rng rng(numbers_.seed(), numbers_.position() + static_cast<u64>(epoch) * kept_free);
-  std::vector<i64> pairs = sorted(rng.permutation(corpus_.size()));
+  std::vector<i64> items = sorted(rng.permutation(count));
   std::vector<i64> batches = rng.permutation(in_epoch());
   // Nothing fails from here on, so order and epoch always fit together.
-  order_ = std::move(pairs);
+  order_ = std::move(items);
   batches_ = std::move(batches);
   epoch_ = epoch;
 }
 
-std::span<const i64> TranslationBatches::part(const std::vector<i64>& order, i64 number) const {
+std::span<const i64> BatchesByLength::part(const std::vector<i64>& order, i64 number) const {
   const size_t i = static_cast<size_t>(number);
   return std::span(order).subspan(static_cast<size_t>(begins_[i]), static_cast<size_t>(shapes_[i].rows));
 }
 
-TranslationBatch TranslationBatches::batch(i64 number) {
+std::span<const i64> BatchesByLength::batch(i64 number) {
   if (number / in_epoch() != epoch_) shuffle(number / in_epoch());
-  return batch_of(part(order_, batches_[static_cast<size_t>(number % in_epoch())]));
+  return part(order_, batches_[static_cast<size_t>(number % in_epoch())]);
 }
 
-TranslationBatch TranslationBatches::sorted_batch(i64 number) const { return batch_of(part(in_order_, number)); }
+TranslationBatches::TranslationBatches(const Corpus& corpus, i64 most_tokens, const Rng& numbers)
+    : corpus_(corpus),
+      pairs_(
+          lengths_of(corpus, most_tokens), [=](const BatchShape& shape) { return shape.tokens() <= most_tokens; },
+          numbers) {}
 
 TranslationBatch TranslationBatches::batch_of(std::span<const i64> pairs) const {
   std::vector<std::span<const i32>> sources;

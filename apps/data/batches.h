@@ -14,6 +14,9 @@
 //   labels [B, T]   target end   pad...      what it must predict
 #pragma once
 
+#include <functional>
+#include <utility>
+
 #include "apps/data/corpus.h"
 #include "core/random.h"
 #include "core/tensor.h"
@@ -37,6 +40,36 @@ struct BatchShape {
   i64 tokens() const { return rows * std::max(source_length, target_length); }
 };
 
+/// Which pairs, or texts, of which only the source has a length, stand together in a batch.
+class BatchesByLength {
+ public:
+  using Lengths = std::pair<i64, i64>;  // of source and target
+  /// Batches that grow as long as `fits` says so. `numbers` decides the order of every epoch.
+  BatchesByLength(std::vector<Lengths> lengths, const std::function<bool(const BatchShape&)>& fits, const Rng& numbers);
+
+  i64 in_epoch() const { return static_cast<i64>(shapes_.size()); }
+  /// The sizes of the batches of an epoch, before they are put into random order.
+  const std::vector<BatchShape>& shapes() const { return shapes_; }
+  /// The items of batch number `number`, counted from 0 over all epochs. They depend on nothing else.
+  std::span<const i64> batch(i64 number);
+  /// Those of the batches in the order of their lengths, which is not random.
+  std::span<const i64> sorted_batch(i64 number) const { return part(in_order_, number); }
+
+ private:
+  std::vector<i64> sorted(std::vector<i64> items) const;
+  std::span<const i64> part(const std::vector<i64>& order, i64 number) const;
+  void shuffle(i64 epoch);
+
+  std::vector<Lengths> lengths_;
+  Rng numbers_;
+  std::vector<i64> in_order_;       // the items by length, and among equal lengths in their own order
+  std::vector<BatchShape> shapes_;  // of the batches that this order is cut into
+  std::vector<i64> begins_;         // where each begins in the order
+  i64 epoch_ = -1;
+  std::vector<i64> order_;    // the items of this epoch
+  std::vector<i64> batches_;  // the numbers of this epoch's batches
+};
+
 class TranslationBatches {
  public:
   /// Batches of at most `most_tokens` tokens, padding included. `numbers` decides the order of every epoch. The corpus
@@ -44,28 +77,17 @@ class TranslationBatches {
   TranslationBatches(const Corpus& corpus, i64 most_tokens, const Rng& numbers);
   TranslationBatches(const Corpus&&, i64, const Rng&) = delete;  // it would not outlive them
 
-  i64 in_epoch() const { return static_cast<i64>(shapes_.size()); }
-  /// The sizes of the batches of an epoch, before they are put into random order.
-  const std::vector<BatchShape>& shapes() const { return shapes_; }
-  /// Batch number `number`, counted from 0 over all epochs. It depends on nothing else.
-  TranslationBatch batch(i64 number);
-  /// The batches of the corpus in the order of their lengths, which is not random.
-  TranslationBatch sorted_batch(i64 number) const;
+  i64 in_epoch() const { return pairs_.in_epoch(); }
+  const std::vector<BatchShape>& shapes() const { return pairs_.shapes(); }
+  /// As those of BatchesByLength.
+  TranslationBatch batch(i64 number) { return batch_of(pairs_.batch(number)); }
+  TranslationBatch sorted_batch(i64 number) const { return batch_of(pairs_.sorted_batch(number)); }
 
  private:
-  std::vector<i64> sorted(std::vector<i64> pairs) const;
   TranslationBatch batch_of(std::span<const i64> pairs) const;
-  std::span<const i64> part(const std::vector<i64>& order, i64 number) const;
-  void shuffle(i64 epoch);
 
   const Corpus& corpus_;
-  Rng numbers_;
-  std::vector<i64> in_order_;       // the pairs by length, and among equal lengths by their place in the corpus
-  std::vector<BatchShape> shapes_;  // of the batches that this order is cut into
-  std::vector<i64> begins_;         // where each begins in the order
-  i64 epoch_ = -1;
-  std::vector<i64> order_;    // the pairs of this epoch
-  std::vector<i64> batches_;  // the numbers of this epoch's batches
+  BatchesByLength pairs_;
 };
 
 }  // namespace orrery::translate

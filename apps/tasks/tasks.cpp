@@ -14,6 +14,8 @@ void add_toy(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_translate(CLI::App& program, int& exit_code);
 void add_embed(CLI::App& program, int& exit_code);
+void add_classify(CLI::App& program, int& exit_code);
+void add_tag(CLI::App& program, int& exit_code);
 
 namespace {
 template <class Config>
@@ -29,6 +31,8 @@ std::vector<ListedTask> all_tasks() {
       {add_lm, {model<LanguageModelConfig>}},
       {add_translate, {model<RecurrentTranslatorConfig>, model<ConvolutionalTranslatorConfig>}},
       {add_embed, {model<nn::BertConfig>}},
+      {add_classify, {model<nn::BertConfig>}},
+      {add_tag, {model<nn::BertConfig>}},
   };
 }
 

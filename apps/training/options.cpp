@@ -7,6 +7,7 @@
 #include <cctype>
 #include <filesystem>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/exit_code.h"
@@ -58,15 +59,19 @@ void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const Automat
     const std::string option = "--" + option_of(field);
     const std::string follows = name == "warmup"           ? automatic.warmup
                                 : name == "evaluate_every" ? automatic.evaluate_every
+                                : name == "steps"          ? automatic.steps
+                                : name == "rate"           ? automatic.rate
                                                            : "";
     const std::string help = field.help + (follows.empty() ? "" : "; if not given, " + follows);
     if constexpr (std::is_enum_v<T>) {
       add_choice(command, option, value, help);
-    } else if constexpr (std::is_same_v<T, double>) {
-      add_number(command, option, value, field.least, field.most, help);
     } else {
-      CLI::Option* added =
-          add_whole_number(command, option, value, static_cast<i64>(field.least), static_cast<i64>(field.most), help);
+      CLI::Option* added = nullptr;
+      if constexpr (std::is_same_v<T, double>)
+        added = add_number(command, option, value, field.least, field.most, help);
+      else
+        added =
+            add_whole_number(command, option, value, static_cast<i64>(field.least), static_cast<i64>(field.most), help);
       if (!follows.empty()) show_default(added, "");
     }
     if (name == "micro_batches") add_seed(command, recipe.seed);
@@ -74,7 +79,10 @@ void add_recipe_options(CLI::App& command, TrainingRecipe& recipe, const Automat
 }
 
 void check_recipe_options(TrainingRecipe recipe) {
-  if (recipe.evaluate_every == TrainingRecipe::automatic) recipe.evaluate_every = 1;
+  constexpr i64 automatic = TrainingRecipe::automatic;
+  if (recipe.evaluate_every == automatic) recipe.evaluate_every = 1;
+  if (recipe.warmup == automatic) recipe.warmup = 1;
+  if (recipe.steps == automatic) recipe.steps = std::numeric_limits<i32>::max();
   try {
     recipe.validate();
   } catch (const Error& error) { usage_error("recipe", with_option_names(error.rule(), field_names(recipe))); }

@@ -25,7 +25,7 @@ namespace orrery {
 
 /// What TrainingRecipe::automatic stands for, such as "an epoch", in the help of a program that allows it.
 struct AutomaticValues {
-  std::string warmup{}, evaluate_every{};
+  std::string warmup{}, evaluate_every{}, steps{}, rate{};
 };
 
 /// Adds the options for `recipe` in four groups: Training, Optimiser, Learning rate, Evaluation.

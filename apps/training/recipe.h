@@ -20,7 +20,8 @@ constexpr std::array<std::string_view, 4> names(Schedule) { return {"constant", 
 
 /// Everything that decides how a training runs, except model and data.
 struct TrainingRecipe {
-  /// Stands for a number that the program computes before it trains. Only `warmup` and `evaluate_every` may be this.
+  /// Stands for a number that the program computes before it trains. Only `steps`, `rate`, `warmup` and
+  /// `evaluate_every` may be this.
   static constexpr i64 automatic = -1;
 
   i64 steps = 3000;

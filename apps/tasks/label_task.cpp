@@ -1,0 +1,218 @@
+// Chapter 9. The commands of a task that learns labels: train, eval and run.
+#include "apps/tasks/label_task.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "apps/data/line_reader.h"
+#include "apps/data/text_file.h"
+#include "apps/program/columns.h"
+#include "apps/program/command.h"
+#include "apps/program/interrupt.h"
+#include "apps/program/machine.h"
+#include "apps/program/terminal.h"
+#include "apps/training/program.h"
+#include "core/machine/parallel.h"
+#include "nn/files/bert_files.h"
+#include "nn/files/files.h"
+
+namespace orrery {
+namespace {
+
+// What eval and run are given.
+struct UseOptions {
+  std::string load, file;
+  i64 most_tokens = 0, unsure = 0, threads = 1;
+  std::vector<CLI::Option*> kept;  // of which a model says the values
+};
+
+// Takes the values of those of `options` that were not typed from the options of the model's training, if it has any.
+void take_kept(const std::vector<CLI::Option*>& options, const Metadata& metadata, const std::string& path) {
+  const auto found = metadata.find(options_key);
+  if (found == metadata.end()) return;
+  const Json all = parse_json_object(found->second, "load " + path);
+  Json values = Json::object();
+  for (const CLI::Option* option : options) {
+    const std::string name = typed_name(option).substr(2);
+    if (all.contains(name)) values[name] = all.at(name);
+  }
+  take_values(options, json_text(values), "load " + path, [] {});
+}
+
+// A saved model, as eval and run use it.
+struct Labeller {
+  TextReader reader;
+  nn::Bert model;
+};
+
+Labeller labeller_of(const LabelTask& task, UseOptions& options) {
+  const std::string& path = options.load;
+  const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished(task.name(), path, metadata);
+  const nn::BertConfig config = nn::bert_config(path);
+  check(config.head == task.head(), task.name(), path, " was not saved by orrery ", task.name(), " (its head is ",
+        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
+  take_kept(options.kept, metadata, path);
+  constexpr i64 usual = 256;  // for models of others
+  if (options.most_tokens == 0) options.most_tokens = std::min(usual, config.max_positions);
+  if (options.most_tokens > config.max_positions)
+    usage_error("--max-tokens", "must be at most the model's " + std::to_string(config.max_positions));
+  return {{TextTokens::of_model(metadata, path), config, options.most_tokens}, nn::load<nn::Bert>(path, config)};
+}
+
+int judge_file(const LabelTask& task, UseOptions& options) {
+  set_threads(static_cast<int>(options.threads));
+  const Labeller saved = labeller_of(task, options);
+  const EncodedTexts texts = saved.reader(task.read(options.file));
+  print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
+  const JudgedTexts said = [&] {
+    const Phase phase("judging " + options.file);
+    return judged(saved.model, texts);
+  }();
+  const auto cut = std::count_if(texts.begin(), texts.end(), [](const EncodedText& text) { return text.is_cut; });
+  std::cerr << texts.size() << " texts of " << harmless(options.file) << ", " << cut << " of them cut off at "
+            << options.most_tokens << " tokens\n";
+  for (const Score& score : task.scores(said, saved.reader.config.labels))
+    std::cout << score.name << numbers(" %.4f  ", score.value);
+  std::cout << '\n' << for_reader(task.table(said, saved.reader.config.labels), STDOUT_FILENO) << std::endl;
+  return done;
+}
+
+// A line that somebody typed: a whole text, or its words; nothing of a line that cannot be read.
+LabelledText text_in(const translate::Line& line, nn::BertHead head) {
+  if (!line.is_whole || first_not_utf8(line.text) != line.text.npos || translate::is_empty(line.text)) return {};
+  if (head == nn::BertHead::sentence) return {.words = {line.text}};
+  LabelledText text;
+  std::istringstream words(line.text);
+  for (std::string word; words >> word;) text.words.push_back(word);
+  return text;
+}
+
+// Writes the answers for each line, or at the end those that the model was least sure of.
+class AnswerWriter {
+ public:
+  AnswerWriter(const nn::BertConfig& config, i64 unsure) : config_(config), unsure_(unsure) {}
+
+  void write(const LabelledText& text, const std::string& line, const JudgedText& said) {
+    const bool of_words = config_.head == nn::BertHead::token;
+    for (size_t i = 0; i < text.words.size(); ++i) {
+      const auto& [label, probability] = said.answers[i];
+      const std::string name = name_of(label, config_.labels), share = numbers("%.4f", probability);
+      std::string shown = of_words ? joined({text.words[i], name, share}, "\t") : joined({name, share, line}, "\t");
+      if (unsure_ == 0)
+        std::cout << for_reader(shown, STDOUT_FILENO) << '\n';
+      else
+        kept_.emplace_back(probability, of_words ? shown + '\t' + line : shown);
+    }
+    if (unsure_ == 0 && (of_words || text.words.empty())) std::cout << '\n';
+    std::cout.flush();
+  }
+  void end() {
+    std::stable_sort(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (i64 i = 0; i < std::min(unsure_, std::ssize(kept_)); ++i)
+      std::cout << for_reader(kept_[static_cast<size_t>(i)].second, STDOUT_FILENO) << '\n';
+    std::cout.flush();
+  }
+
+ private:
+  const nn::BertConfig& config_;
+  i64 unsure_;
+  std::vector<std::pair<double, std::string>> kept_;
+};
+
+int label_lines(const LabelTask& task, UseOptions& options) {
+  constexpr size_t window = 64;
+  set_threads(static_cast<int>(options.threads));
+  const Labeller saved = labeller_of(task, options);
+  print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
+  if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
+  const Interrupt interrupt;
+  translate::LineReader reader(STDIN_FILENO, "standard input");
+  AnswerWriter writer(saved.model.config, options.unsure);
+  i64 lines_read = 0, left_out = 0, first_left_out = 0, cut = 0;
+  const auto stopped = [&] { return interrupt.requested(); };
+  while (std::cout.good() && !stopped()) {
+    const std::vector<translate::Line> lines = reader.read(window, stopped);
+    if (lines.empty()) break;
+    std::vector<LabelledText> texts;
+    for (const translate::Line& line : lines) {
+      texts.push_back(text_in(line, task.head()));
+      ++lines_read;
+      if (texts.back().words.empty() && left_out++ == 0) first_left_out = lines_read;
+    }
+    const EncodedTexts encoded = saved.reader(texts);
+    const JudgedTexts said = judged(saved.model, encoded);
+    for (size_t i = 0; i < texts.size(); ++i) {
+      writer.write(texts[i], lines[i].text, said[i]);
+      cut += encoded[i].is_cut;
+    }
+  }
+  writer.end();
+  if (left_out > 0)
+    std::cerr << "warning: " << left_out << (left_out == 1 ? " line is" : " lines are")
+              << " empty, too long or not UTF-8 (line " << first_left_out << (left_out == 1 ? ")" : " is the first)")
+              << "; answers are empty lines there\n";
+  if (cut > 0)
+    std::cerr << "warning: " << cut << (cut == 1 ? " line is" : " lines are") << " cut off at " << options.most_tokens
+              << " tokens\n";
+  return interrupt.requested() ? interrupted : done;
+}
+
+using Use = int(const LabelTask& task, UseOptions& options);
+
+// Adds a command that uses a model, and returns it with its options.
+std::pair<CLI::App&, std::shared_ptr<UseOptions>> add_use(CLI::App& parent, int& exit_code,
+                                                          const std::shared_ptr<LabelTask>& task,
+                                                          const std::string& name, const std::string& description,
+                                                          const std::string& example, Use* use) {
+  auto options = std::make_shared<UseOptions>();
+  CLI::App& command = add_command(parent, name, description, "Example:\n" + example);
+  require(take_folders(add_file(command, "--load", options->load,
+                                "The model, or the folder of --save FOLDER/; also a folder of Hugging Face's with "
+                                "model.safetensors, config.json and vocab.txt")));
+  options->kept = {add_whole_number(command, "--max-tokens", options->most_tokens, 3, 65536,
+                                    "Tokens of the longest text, [CLS] and [SEP] included; if not given, as in "
+                                    "training")};
+  show_default(options->kept[0], "");
+  add_threads(command, options->threads);
+  when_run(command, exit_code, [task, options, use] { return use(*task, *options); });
+  return {command, options};
+}
+
+}  // namespace
+
+std::string name_of(i32 label, const std::vector<std::string>& labels) {
+  return label < 0 ? "O" : labels.at(static_cast<size_t>(label));
+}
+
+void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task) {
+  const std::string file = task->example().substr(0, task->example().find(' ')),
+                    extension = file.substr(file.find('.'));
+  const std::string orrery = "  orrery " + task->name(), train = orrery + " train " + task->example(),
+                    save = " --save m.safetensors", load = " --load m.safetensors",
+                    test = orrery + " eval test" + extension + load, use = orrery + " run" + load + " < lines.txt";
+  CLI::App& command =
+      add_command(program, task->name(), task->description(),
+                  "Examples:\n" + joined({train + save, test, use}, "\n") + "\nEach has its own --help.");
+  add_training(command, exit_code, label_training(task), "train",
+               "Learn the labels of a file; with --init, the usual recipe for a BERT that is trained already",
+               "Examples:\n" + train + save + "\n" + train + " --init minilm/" + save);
+  const auto [eval, of_eval] =
+      add_use(command, exit_code, task, "eval", "Compare the labels of a file with those of a model", test, judge_file);
+  require(add_file(eval, "FILE", of_eval->file, "Texts with labels, as those of `train`"));
+  const auto columns = added_by(eval, [&eval = eval, &task] { task->add_columns(eval); });
+  of_eval->kept.insert(of_eval->kept.end(), columns.begin(), columns.end());
+  const auto [run, of_run] =
+      add_use(command, exit_code, task, "run",
+              "Read lines from standard input, and write the label of each with its probability", use, label_lines);
+  add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
+                   "Write only so many, those that the model was least sure of, when all lines are read");
+  show_default(options_of(run).back(), "");
+  needs_sub_command(command);
+}
+
+}  // namespace orrery

@@ -1,0 +1,54 @@
+// Chapter 9. What `orrery classify` and `orrery tag` share: the training of a BERT on labels, and the commands.
+//
+// Devlin et al. 2018, "BERT", section 4: "For each task, we simply plug in the task-specific inputs and outputs into
+// BERT and fine-tune all the parameters end-to-end." The defaults are the usual ones of fine-tuning (appendix A.3):
+// batches of 32, AdamW, a rate of 5e-5 that rises in the first tenth of the steps and then falls to 0, 3 epochs.
+// A task says how its files are read and what its scores are; everything else is here.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/tasks/text_encoder.h"
+#include "apps/training/task.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace orrery {
+
+/// A task in which a model learns labels.
+class LabelTask {
+ public:
+  virtual ~LabelTask() = default;
+  /// Its command, and the start of its errors.
+  virtual std::string name() const = 0;
+  /// BertHead::sentence or BertHead::token.
+  virtual nn::BertHead head() const = 0;
+  /// What is learned and what `train` is given, for the help.
+  virtual std::string description() const = 0;
+  virtual std::string example() const = 0;
+  /// Adds the options that say which columns of a file are read. Models keep them.
+  virtual void add_columns(CLI::App& command) = 0;
+  /// The texts of a file, with their labels. Errors, naming file and row: a column is missing, a text is empty.
+  virtual std::vector<LabelledText> read(const std::string& path) const = 0;
+  /// The first score judges.
+  virtual std::vector<Score> scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const = 0;
+  /// More about these, as a table of some lines.
+  virtual std::string table(const JudgedTexts& texts, const std::vector<std::string>& labels) const = 0;
+};
+
+class TrainingProgram;
+
+/// What `train` runs.
+std::shared_ptr<TrainingProgram> label_training(std::shared_ptr<LabelTask> task);
+
+/// The name of an answer; a word that was cut off is O, outside of everything.
+std::string name_of(i32 label, const std::vector<std::string>& labels);
+
+/// Adds the command of a task to `program`, with its sub-commands train, eval and run.
+void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task);
+
+}  // namespace orrery

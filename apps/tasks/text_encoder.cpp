@@ -1,0 +1,148 @@
+// Chapter 9. Texts to ids and labels to numbers, batches of these, and what a model says of them.
+#include "apps/tasks/text_encoder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "apps/program/options.h"
+#include "autograd/ops/softmax.h"
+#include "core/files/json.h"
+#include "core/files/shards.h"
+#include "core/tensor_ops.h"
+
+namespace orrery {
+namespace {
+
+// Both kinds of tokens are JSON that says its kind.
+bool are_word_pieces(const std::string& json) {
+  constexpr JsonLimits limits{.bytes = size_t{1} << 27, .values = 2 * largest_vocabulary + 100};
+  return parse_json_object(json, "vocabulary", limits).value("kind", "") == "WordPiece";
+}
+
+}  // namespace
+
+i64 TextTokens::size() const {
+  return std::visit([](const auto& pieces) { return pieces.size(); }, pieces_);
+}
+
+i32 TextTokens::cls() const {
+  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  return words ? words->cls() : cls_id;
+}
+
+i32 TextTokens::sep() const {
+  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  return words ? words->sep() : sep_id;
+}
+
+i32 TextTokens::pad() const {
+  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  return words ? words->pad() : pad_id;
+}
+
+std::vector<i32> TextTokens::ids(std::string_view text) const {
+  std::vector<i32> ids = std::visit([&](const auto& pieces) { return pieces.ids(text); }, pieces_);
+  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  if (ids.empty()) ids.push_back(words ? words->unknown() : unknown_id);
+  return ids;
+}
+
+Metadata TextTokens::metadata() const {
+  const std::string json = std::visit([](const auto& pieces) { return pieces.to_json(); }, pieces_);
+  return {{std::string(vocabulary_key), json}};
+}
+
+std::optional<TextTokens> TextTokens::in(const Metadata& metadata, const std::string& path) {
+  return within("load " + path, [&]() -> std::optional<TextTokens> {
+    const auto found = metadata.find(std::string(vocabulary_key));
+    if (found == metadata.end()) return std::nullopt;
+    if (are_word_pieces(found->second)) return TextTokens(WordPiece::from_json(found->second));
+    return TextTokens(Vocabulary::from_json(found->second));
+  });
+}
+
+TextTokens TextTokens::of_model(const Metadata& metadata, const std::string& path) {
+  if (const std::optional<TextTokens> own = in(metadata, path)) return *own;
+  return TextTokens(WordPiece::of_folder(std::filesystem::path(model_file(path)).parent_path().string()));
+}
+
+EncodedText TextReader::operator()(const LabelledText& text) const {
+  EncodedText encoded{.ids = {tokens.cls()}, .words = std::ssize(text.words)};
+  const size_t most = static_cast<size_t>(most_tokens) - 1;  // before [SEP]
+  for (const std::string& word : text.words) {
+    const std::vector<i32> pieces = tokens.ids(word);
+    const size_t place = encoded.ids.size(), kept = std::min(pieces.size(), most - place);
+    if (config.head == nn::BertHead::sentence)
+      encoded.places = {0};
+    else if (kept > 0)
+      encoded.places.push_back(static_cast<i32>(place));
+    encoded.is_cut = encoded.is_cut || kept < pieces.size();
+    encoded.ids.insert(encoded.ids.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
+  }
+  encoded.ids.push_back(tokens.sep());
+  for (const std::string& label : text.labels) {
+    const auto found = std::find(config.labels.begin(), config.labels.end(), label);
+    check(found != config.labels.end(), "labels", text.place, ": ", printable(label), " is none of the model's, ",
+          listed(config.labels));
+    encoded.right.push_back(static_cast<i32>(found - config.labels.begin()));
+  }
+  return encoded;
+}
+
+EncodedTexts TextReader::operator()(const std::vector<LabelledText>& texts) const {
+  EncodedTexts encoded;
+  for (const LabelledText& text : texts) encoded.push_back((*this)(text));
+  return encoded;
+}
+
+translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers) {
+  std::vector<translate::BatchesByLength::Lengths> lengths;
+  for (const EncodedText& text : texts) lengths.emplace_back(std::ssize(text.ids), 0);
+  return {std::move(lengths), [rows](const translate::BatchShape& shape) { return shape.rows <= rows; }, numbers};
+}
+
+Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad) {
+  std::vector<const std::vector<i32>*> rows;
+  i64 S = 0;
+  for (const i64 item : items) {
+    rows.push_back(&texts[static_cast<size_t>(item)].ids);
+    S = std::max(S, std::ssize(*rows.back()));
+  }
+  Tensor ids = full({std::ssize(rows), S}, pad);
+  i32* row = ids.write<i32>();
+  for (const auto* const each : rows) {
+    std::copy(each->begin(), each->end(), row);
+    row += S;
+  }
+  return ids;
+}
+
+JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
+  constexpr i64 rows = 32;
+  const NoGradient nothing_recorded;
+  const translate::BatchesByLength batches = batches_of(texts, rows, Rng(0));
+  JudgedTexts result(texts.size());
+  for (i64 i = 0; i < batches.in_epoch(); ++i) {
+    const std::span<const i64> items = batches.sorted_batch(i);
+    nn::Pass pass = nn::Pass::inference();
+    const Variable hidden = model.hidden(ids_of(texts, items, model.config.pad_id), Tensor(), pass);
+    const Tensor p = softmax(model.logits(hidden, pass)).value();
+    const i64 labels = p.size(-1), of_each = p.count() / p.size(0);
+    const float* of_text = p.data<float>();
+    for (const i64 item : items) {
+      const EncodedText& text = texts[static_cast<size_t>(item)];
+      JudgedText& said = result[static_cast<size_t>(item)];
+      said.right = text.right;
+      said.answers.resize(static_cast<size_t>(text.words));
+      for (size_t word = 0; word < text.places.size(); ++word) {
+        const float *first = of_text + text.places[word] * labels, *best = std::max_element(first, first + labels);
+        said.answers[word] = {static_cast<i32>(best - first), *best};
+      }
+      of_text += of_each;
+    }
+  }
+  return result;
+}
+
+}  // namespace orrery

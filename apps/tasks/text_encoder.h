@@ -1,0 +1,92 @@
+// Chapter 9. Texts for a BERT that knows their labels, one for each text or one for each word: as tokens, and back.
+//
+// A text is read as [CLS] pieces [SEP]. The label of a text is read from [CLS], that of a word from its first piece
+// (Devlin et al. 2018, "BERT", sections 4 and 5.3). What is beyond the most tokens of a text is cut off.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "apps/data/batches.h"
+#include "apps/data/vocabulary.h"
+#include "apps/data/word_piece.h"
+#include "core/files/safetensors.h"
+#include "nn/models/bert.h"
+
+namespace orrery {
+
+/// The tokens of an encoder: pieces of words from BERT's vocab.txt, or those that SentencePiece found in a user's own
+/// texts.
+class TextTokens {
+ public:
+  explicit TextTokens(Vocabulary pieces) : pieces_(std::move(pieces)) {}
+  explicit TextTokens(WordPiece pieces) : pieces_(std::move(pieces)) {}
+
+  i64 size() const;
+  i32 cls() const, sep() const, pad() const;
+  /// The pieces of a text or a word, without [CLS] and [SEP]. At least one: what has none is unknown. Error: text that
+  /// is not UTF-8.
+  std::vector<i32> ids(std::string_view text) const;
+
+  /// As metadata of a model.
+  Metadata metadata() const;
+  /// Those in the metadata of the model at `path`; nothing if there are none. Error: they are damaged.
+  static std::optional<TextTokens> in(const Metadata& metadata, const std::string& path);
+  /// The same, or those of the vocab.txt beside the model. Error: there is none.
+  static TextTokens of_model(const Metadata& metadata, const std::string& path);
+
+ private:
+  std::variant<Vocabulary, WordPiece> pieces_;
+};
+
+/// A text and what is known of it.
+struct LabelledText {
+  std::vector<std::string> words{};   ///< or the whole text, if it has one label
+  std::vector<std::string> labels{};  ///< one for each; none if they are to be found out
+  std::string place{};                ///< "FILE, row 7 (line 9)", for errors
+};
+
+/// The same as numbers.
+struct EncodedText {
+  std::vector<i32> ids{};
+  std::vector<i32> places{};  ///< where in them the answers stand: of each word that is not cut off
+  std::vector<i32> right{};   ///< the label of each word, as a number in the model's list
+  i64 words = 0;
+  bool is_cut = false;
+};
+using EncodedTexts = std::vector<EncodedText>;
+
+/// Reads texts as a model does, whose head is of sentences or of tokens.
+struct TextReader {
+  TextTokens tokens;
+  nn::BertConfig config;
+  i64 most_tokens = 0;  ///< of a text, [CLS] and [SEP] included
+
+  /// Errors: a label that the model does not have, with its place; text that is not UTF-8.
+  EncodedText operator()(const LabelledText& text) const;
+  EncodedTexts operator()(const std::vector<LabelledText>& texts) const;
+};
+
+/// Batches of at most so many texts.
+translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers);
+/// i32 [B, S] with the ids of some texts, filled up with `pad`.
+Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad);
+
+/// What a model says of a text or a word.
+struct Answer {
+  i32 label = -1;  ///< a number in the model's list; -1: the word was cut off
+  double probability = 0;
+};
+/// The answers for the words of a text, and the right ones, if they are known.
+struct JudgedText {
+  std::vector<Answer> answers{};
+  std::vector<i32> right{};
+};
+using JudgedTexts = std::vector<JudgedText>;
+JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts);
+
+}  // namespace orrery

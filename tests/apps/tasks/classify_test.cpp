@@ -1,0 +1,111 @@
+// Chapter 9. Tests of `orrery classify`: it learns a small table, eval and run agree with it, errors name the row.
+#include "nn/files/files.h"
+#include "tests/apps/run_program.h"
+
+using namespace orrery::program;
+
+namespace {
+
+// Animals and machines, told apart by one word of each sentence.
+std::string small_table() {
+  std::string table = "id\tsentence\tkind\n";
+  for (const auto& [animal, machine] : std::vector<std::pair<std::string, std::string>>{
+           {"cat", "car"}, {"dog", "train"}, {"horse", "lorry"}, {"cow", "tram"}})
+    for (const std::string does : {"sleeps", "waits outside", "is old", "stands there"})
+      table += "1\tthe " + animal + " " + does + "\tanimal\n2\tthe " + machine + " " + does + "\tmachine\n";
+  return table;
+}
+
+const std::string columns = "--text sentence --label kind ",
+                  sizes = columns + "--vocab-size 60 --layers 1 --heads 2 --d-model 16 --d-ff 32 --batch 8 ",
+                  quick = sizes + "--dropout 0 --rate 0.005 --steps 120 --evaluate-every 120 ";
+
+struct SmallTable {
+  orrery::TemporaryFolder folder;
+  std::string table = written(folder / "table.tsv", small_table()), model = folder / "model.safetensors";
+  std::string begin = "classify train '" + table + "' --valid '" + table + "' ", train = begin + quick;
+};
+
+}  // namespace
+
+TEST_CASE("classify learns a small table; eval and run agree with it, and name what they are least sure of") {
+  const SmallTable small;
+  const Result trained = run(small.train + "--save '" + small.model + "'", "2>&1");
+  CAPTURE(trained.text);
+  REQUIRE(trained.exit_code == 0);
+  CHECK(contains(trained.text, "32 texts to learn, 32 to validate with\n2 labels: animal (16), machine (16)\n"));
+  CHECK(contains(trained.text, "\naccuracy 1.0000  macro F1 1.0000  in "));
+  const std::string load = " --load '" + small.model + "'";
+  const Result judged = run("classify eval '" + small.table + "'" + load);
+  CHECK(line(judged.text, 0) == "accuracy 1.0000  macro F1 1.0000  ");
+  CHECK(contains(judged.text, "\nanimal          16            0             1.0000\n"));
+  CHECK(contains(judged.text, "\nmachine         0             16            1.0000\n"));
+  const std::string lines =
+      "printf 'the tram is old\\n\\nthe cow waits outside\\n' | " + quoted_program + "classify run";
+  const Result said = shell(lines + load + " 2>/dev/null");
+  CHECK(line(said.text, 0).starts_with("machine\t0.9"));
+  CHECK(line(said.text, 0).ends_with("\tthe tram is old"));
+  CHECK(line(said.text, 1) == "");
+  CHECK(line(said.text, 2).starts_with("animal\t0.9"));
+  CHECK(contains(shell(lines + load + " 2>&1 >/dev/null").text, "1 line is empty, too long or not UTF-8 (line 2)"));
+  const std::string sure = line(said.text, 0).substr(8, 6), other = line(said.text, 2).substr(7, 6);
+  const Result unsure = shell(lines + load + " --unsure 1 2>/dev/null");
+  CHECK(contains(said.text, unsure.text));
+  CHECK(contains(unsure.text, "\t" + std::min(sure, other) + "\t"));
+  CHECK(std::count(unsure.text.begin(), unsure.text.end(), '\n') == 1);
+  CHECK(contains(run("inspect '" + small.model + "'").text, "a model of "));
+}
+
+TEST_CASE("a training of labels that was stopped ends with the bits of an uninterrupted one") {
+  const SmallTable small;
+  const std::string held_out =
+      "classify train '" + small.table + "' " + sizes + "--dropout 0.1 --steps 100 --evaluate-every 40 ";
+  const std::string whole = trained_hash(held_out + "--hash");
+  CHECK(trained_hash(held_out + "--hash --threads 2") == whole);
+  CHECK(trained_hash(held_out + "--hash --seed 2") != whole);
+  REQUIRE(errors(held_out + "--time-limit 0.0005 --save '" + small.model + "'").exit_code == 130);
+  CHECK(trained_hash("classify train --resume '" + small.model + "' --hash") == whole);
+  CHECK(contains(errors(held_out).text, "29 texts to learn, 3 held out of them, drawn by the seed"));
+}
+
+TEST_CASE("--init starts from another model, with its tokens and sizes and a new head") {
+  const SmallTable small;
+  REQUIRE(run(small.train + "--save '" + small.model + "'").exit_code == 0);
+  const std::string three =
+      written(small.folder / "three.tsv", "text\tlabel\na cat\t1\na dog\t2\na tram\t3\nthe cow\t1\n");
+  const std::string init = "classify train '" + three + "' --init '" + small.model + "' ",
+                    saved = small.folder / "three.safetensors";
+  const Result trained = run(init + "--steps 2 --save '" + saved + "'", "2>&1");
+  CAPTURE(trained.text);
+  CHECK(trained.exit_code == 0);
+  CHECK(contains(trained.text, "  not in it: classifier.weight, classifier.bias\n"));
+  CHECK(contains(trained.text, "3 labels: 1 ("));
+  const auto tokens = [](const std::string& path) { return orrery::read_safetensors_metadata(path).at("vocabulary"); };
+  CHECK(tokens(saved) == tokens(small.model));
+  check_usage_error(init + "--layers 3", "--layers", "--init");
+  check_usage_error(init + "--max-tokens 500", "--max-tokens", "128");
+}
+
+TEST_CASE("what is wrong with a table or a model is said in a line, with file and row") {
+  const SmallTable small;
+  const auto table = [&](const std::string& text) { return "'" + written(small.folder / "wrong.tsv", text) + "'"; };
+  const auto train = [&](const std::string& text) { return quoted_program + "classify train " + table(text); };
+  check_failure(train("text\tkind\na\tb\n"), "wrong.tsv has no column 'label'; its columns are text, kind");
+  check_failure(train("text\tlabel\na\tb\n \tb\n"), "wrong.tsv, row 2 (line 3): 'text' is empty");
+  check_failure(train("text\tlabel\na\tb\nc\tb\n"), "wrong.tsv has only one label, 'b'");
+  check_failure(train("text\tlabel\na\tb\nc\n"), "wrong.tsv, row 2 (line 3)");
+  check_failure(train("text\tlabel\na\tb\na\tc\n"), "too few different texts");
+  REQUIRE(run(small.begin + sizes + "--steps 2 --save '" + small.model + "'").exit_code == 0);
+  const std::string load = " --load '" + small.model + "'";
+  check_failure(quoted_program + "classify eval " + table("sentence\tkind\nthe cat\tplant\n") + load,
+                "wrong.tsv, row 1 (line 2): 'plant' is none of the model's, animal, machine");
+  check_failure(quoted_program + "tag run" + load, "was not saved by orrery tag (its head is sentence)");
+  const orrery::TensorFile file = orrery::read_safetensors(small.model);
+  orrery::Metadata bare = file.metadata;
+  bare.erase("vocabulary");
+  const std::string without = small.folder / "without.safetensors";
+  orrery::write_safetensors(without, file.tensors, bare);
+  check_failure(quoted_program + "classify run --load '" + without + "'", "vocab.txt");
+  check_usage_error("classify train", "FILE", "is required");
+  check_usage_error("classify", "", "");
+}

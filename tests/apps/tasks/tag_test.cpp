@@ -1,0 +1,111 @@
+// Chapter 9. Tests of `orrery tag`: parts of sentences as conlleval finds them, and the command as its users type it.
+#include <tuple>
+
+#include "tests/apps/run_program.h"
+
+namespace orrery {
+std::vector<std::tuple<size_t, size_t, std::string>> spans(const std::vector<std::string>& tags);  // apps/tasks/tag.cpp
+}  // namespace orrery
+
+using namespace orrery::program;
+
+namespace {
+
+// "0-2 X, 3-4 Y"
+std::string parts_of(const std::string& tags) {
+  std::istringstream words(tags);
+  std::vector<std::string> all;
+  for (std::string tag; words >> tag;) all.push_back(tag);
+  std::string parts;
+  for (const auto& [begin, end, type] : orrery::spans(all))
+    parts += (parts.empty() ? "" : ", ") + std::to_string(begin) + "-" + std::to_string(end) + " " + type;
+  return parts;
+}
+
+// Names after "mr", towns after "in".
+std::string small_text() {
+  std::string text;
+  for (const std::string name : {"smith", "jones", "brown", "green"})
+    for (const std::string town : {"london", "new york", "oslo"}) {
+      text += "mr X O\n" + name + " X B-person\nlives X O\nin X O\n";
+      text += town == "new york" ? "new X B-town\nyork X I-town\n" : town + " X B-town\n";
+      text += ". X O\n\n";
+    }
+  return text;
+}
+
+const std::string quick =
+    "--vocab-size 70 --layers 1 --heads 2 --d-model 16 --d-ff 32 --dropout 0 --batch 4 --rate 0.005 --steps 120 "
+    "--evaluate-every 120 ";
+
+}  // namespace
+
+TEST_CASE("parts begin and end where conlleval says") {
+  CHECK(parts_of("O O") == "");
+  CHECK(parts_of("B-X I-X O B-Y") == "0-2 X, 3-4 Y");
+  CHECK(parts_of("B-X B-X") == "0-1 X, 1-2 X");        // startOfChunk: B after B
+  CHECK(parts_of("O I-X I-X") == "1-3 X");             // I after O
+  CHECK(parts_of("I-X I-Y") == "0-1 X, 1-2 Y");        // another type
+  CHECK(parts_of("B-X I-Y I-Y O") == "0-1 X, 1-3 Y");  // the same after B
+  CHECK(parts_of("I-X B-X I-X") == "0-1 X, 1-3 X");    // B after I
+  CHECK(parts_of("B-X O I-X") == "0-1 X, 2-3 X");      // endOfChunk: O
+  CHECK(parts_of("B-a-b I-a-b") == "0-2 a-b");         // a type may have a hyphen
+}
+
+TEST_CASE("tag learns a small text; eval and run agree with it") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text.conll", small_text()), model = folder / "model.safetensors",
+                    load = " --load '" + model + "'";
+  const std::string train = "tag train '" + text + "' --valid '" + text + "' " + quick;
+  const Result trained = run(train + "--save '" + model + "'", "2>&1");
+  CAPTURE(trained.text);
+  REQUIRE(trained.exit_code == 0);
+  CHECK(contains(trained.text, "4 labels: B-person (12), B-town (12), I-town (4), O (48)\n"));
+  CHECK(contains(trained.text, "\nF1 1.0000  precision 1.0000  recall 1.0000  accuracy 1.0000  in "));
+  const Result judged = run("tag eval '" + text + "'" + load);
+  CHECK(line(judged.text, 0) == "F1 1.0000  precision 1.0000  recall 1.0000  accuracy 1.0000  ");
+  CHECK(contains(judged.text, "\ntown                   12     12     12     1.0000  1.0000  1.0000\n"));
+  const Result said = shell("printf 'mr jones lives in new york .\\n' | " + quoted_program + "tag run" + load);
+  CHECK(line(said.text, 1).starts_with("jones\tB-person\t0."));
+  CHECK(line(said.text, 4).starts_with("new\tB-town\t0."));
+  CHECK(line(said.text, 5).starts_with("york\tI-town\t0."));
+  CHECK(trained_hash(train + "--hash") == trained_hash(train + "--hash"));
+  REQUIRE(errors(train + "--time-limit 0.0005 --overwrite --save '" + model + "'").exit_code == 130);
+  CHECK(trained_hash("tag train --resume '" + model + "' --hash") == trained_hash(train + "--hash"));
+}
+
+TEST_CASE("tag counts parts as conlleval does, and words that are cut off as outside") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text.conll", small_text()), model = folder / "model.safetensors";
+  REQUIRE(run("tag train '" + text + "' --valid '" + text + "' " + quick + "--save '" + model + "'").exit_code == 0);
+  // The model finds "jones" and "new york"; the file calls the one a town, and ends the other after "new".
+  const std::string other = written(folder / "other.conll",
+                                    "mr O\njones B-town\nlives O\nin O\nnew B-town\nyork O\n. O\n\n"
+                                    "mr O\nsmith B-person\nlives O\nin O\noslo B-town\n. O\n");
+  const Result judged = run("tag eval '" + other + "' --load '" + model + "'");
+  CHECK(line(judged.text, 0) == "F1 0.5000  precision 0.5000  recall 0.5000  accuracy 0.8462  ");
+  CHECK(contains(judged.text, "\nperson                  1      2      1     0.5000  1.0000  0.6667\n"));
+  CHECK(contains(judged.text, "\ntown                    3      2      1     0.5000  0.3333  0.4000"));
+  const Result cut = run("tag eval '" + text + "' --max-tokens 5 --load '" + model + "'", "2>&1");
+  CHECK(contains(cut.text, "12 texts of " + text + ", 12 of them cut off at 5 tokens"));
+  CHECK(contains(cut.text, "\ntown                   12      0      0     0.0000  0.0000  0.0000"));
+}
+
+TEST_CASE("what is wrong with tags is said in a line, with file and line") {
+  const orrery::TemporaryFolder folder;
+  const auto train = [&](const std::string& text) {
+    return quoted_program + "tag train '" + written(folder / "wrong.conll", text) + "'";
+  };
+  check_failure(train("a B-x\nb S-x\n"), "wrong.conll, line 1: 'S-x' is neither O nor B- or I- and a type");
+  check_failure(train("a O\nb O\n"), "wrong.conll has only one label, 'O'");
+  check_failure(train("a B-x\nb\n"), "wrong.conll, line 2");
+  check_usage_error("tag eval", "--load", "");
+}
+
+TEST_CASE("tags that are no parts are judged by accuracy") {
+  const orrery::TemporaryFolder folder;
+  const std::string text = written(folder / "text.conll", "a DET\ndog NOUN\n\nthe DET\ncat NOUN\n");
+  const Result trained = run("tag train '" + text + "' --valid '" + text + "' " + quick);
+  CHECK(contains(trained.text, "accuracy 1.0000  in "));
+  CHECK_FALSE(contains(trained.text, "F1"));
+}
