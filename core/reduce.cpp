@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/kernels/elementwise.h"
+#include "core/machine/vector.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -53,9 +54,41 @@ template <class T> void sum_columns(i64 outer, i64 n, i64 inner, const T* x, T* 
   std::copy_n(sums.data<T>(), outer * inner, y);
 }
 
+// y[o] from the n <= sum_lanes numbers of each row o. fold(part, n) combines part[j][k], element j of the k-th of
+// several rows, in part[0][k]: each lane has a row of its own.
+constexpr i64 rows_at_once = 16;
+template <class T> using RowsAtOnce = T[sum_lanes][rows_at_once];
+template <class T, class Fold> void reduce_narrow_rows(i64 rows, i64 n, const T* x, T* y, const Fold& fold) {
+  parallel_for(rows, row_grain(n), [=](i64 begin, i64 end) {
+    RowsAtOnce<T> part = {};
+    for (i64 row = begin; row < end; row += rows_at_once) {
+      const i64 count = std::min(rows_at_once, end - row);
+      for (i64 k = 0; k < count; ++k)
+        for (i64 j = 0; j < n; ++j) part[j][k] = x[(row + k) * n + j];
+      fold(part, n);
+      std::copy_n(part[0], count, y + row);
+    }
+  });
+}
+
 struct Sum {
+  // Adds in the order of `lanes_combined`, whose lanes from n on are 0: so the bits are those of chunked_sum.
+  template <class T> static void fold(RowsAtOnce<T>& part, i64 n) {
+    RowsAtOnce<double> sum;
+    for (i64 j = 0; j < n; ++j) {
+#pragma omp simd
+      for (i64 k = 0; k < rows_at_once; ++k) sum[j][k] = static_cast<double>(part[j][k]);
+    }
+    for (i64 half = sum_lanes / 2; half > 0; half /= 2) {
+      for (i64 j = 0; j < std::min(half, n - half); ++j) add_to(rows_at_once, sum[j + half], sum[j]);
+    }
+#pragma omp simd
+    for (i64 k = 0; k < rows_at_once; ++k) part[0][k] = static_cast<T>(sum[0][k] + 0.0);  // -0 becomes 0
+  }
   template <class T> static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
     if (inner > 1) return sum_columns(outer, n, inner, x, y);
+    if (outer > 1 && n > 0 && n <= sum_lanes)
+      return reduce_narrow_rows(outer, n, x, y, [](RowsAtOnce<T>& part, i64 count) { fold(part, count); });
     if (outer == 1) {
       *y = static_cast<T>(parallel_sum<T>(n, [=](i64 i) { return x[i]; }));
       return;
@@ -64,22 +97,123 @@ struct Sum {
   }
 };
 
+// The extreme of x[0..n) by `of_two`, which takes numbers or vectors, n > 0, in an order that suits vectors.
+template <class T, class OfTwo> T extreme_of(const T* x, i64 n, const OfTwo& of_two) {
+  using Vector = typename VectorOf<T>::type;
+  constexpr i64 lanes = VectorOf<T>::lanes, step = 4 * lanes;
+  T result = x[0];
+  if (n < lanes) {
+    for (i64 i = 1; i < n; ++i) result = of_two(result, x[i]);
+    return result;
+  }
+  const auto at = [x](i64 i) { return load<Vector>(x + i); };
+  Vector a = at(0);
+  i64 i = lanes;
+  if (n >= step) {
+    Vector b = at(lanes), c = at(2 * lanes), d = at(3 * lanes);
+    for (i = step; i + step <= n; i += step) {
+      a = of_two(a, at(i));
+      b = of_two(b, at(i + lanes));
+      c = of_two(c, at(i + 2 * lanes));
+      d = of_two(d, at(i + 3 * lanes));
+    }
+    a = of_two(of_two(a, b), of_two(c, d));
+  }
+  for (; i + lanes <= n; i += lanes) a = of_two(a, at(i));
+  a = of_two(a, at(n - lanes));  // some numbers for a second time, which changes nothing
+  T lane[lanes];
+  store(a, lane);
+  result = lane[0];
+  for (i64 k = 1; k < lanes; ++k) result = of_two(result, lane[k]);
+  return result;
+}
+
+// The first of n numbers, `step` apart, that `extreme`, found in any order, could be: zeros of both signs are equal,
+// and NaNs may differ in their bits.
+template <class T> T first_extreme(const T* x, i64 n, i64 step, T extreme) {
+  if (extreme == extreme && extreme != T{0}) return extreme;
+  i64 i = 0;
+  while (i + 1 < n && x[i * step] != extreme && x[i * step] == x[i * step]) ++i;
+  return x[i * step];
+}
+
 template <bool smallest> struct Extreme {
+  // The larger or smaller of two: a if they are equal; NaN if one is NaN.
+  static constexpr auto of_two = [](auto a, auto b) { return ((smallest ? b >= a : b <= a) | (a != a)) ? a : b; };
+
+  // y[i] = the extreme of x[j * stride + i] over j < n, for i < width.
+  template <class T> static void reduce_columns(i64 n, i64 width, i64 stride, const T* x, T* y) {
+    const auto add_row = [](i64 count, const T* row, T* to) {
+#pragma omp simd
+      for (i64 i = 0; i < count; ++i) to[i] = of_two(to[i], row[i]);
+    };
+    // Several narrow rows are taken as one that fills vectors.
+    constexpr i64 wide = 64;
+    const i64 together = width == stride ? std::clamp<i64>(wide / width, 1, n) : 1;
+    if (together == 1) {
+      std::copy_n(x, width, y);
+      for (i64 j = 1; j < n; ++j) add_row(width, x + j * stride, y);
+      return;
+    }
+    T row[wide];
+    std::copy_n(x, together * width, row);
+    i64 j = together;
+    for (; j + together <= n; j += together) add_row(together * width, x + j * width, row);
+    add_row((n - j) * width, x + j * width, row);
+    for (i64 g = 1; g < together; ++g) add_row(width, row + g * width, row);
+    for (i64 i = 0; i < width; ++i) y[i] = first_extreme(x + i, n, width, row[i]);
+  }
+  template <class T> static void fold(RowsAtOnce<T>& part, i64 n) {
+    for (i64 j = 1; j < n; ++j) {
+#pragma omp simd
+      for (i64 k = 0; k < rows_at_once; ++k) part[0][k] = of_two(part[0][k], part[j][k]);
+    }
+  }
+  template <class T> static void reduce_rows(i64 outer, i64 n, const T* x, T* y) {
+    if (n <= sum_lanes)
+      return reduce_narrow_rows(outer, n, x, y, [](RowsAtOnce<T>& part, i64 count) { fold(part, count); });
+    // A long row is cut into pieces, for several threads.
+    constexpr i64 piece = 4 * reduce_chunk;
+    const i64 pieces = (n + piece - 1) / piece;
+    Tensor partial;
+    T* out = y;
+    if (pieces > 1) {
+      partial = Tensor::empty({outer * pieces}, dtype_of<T>);
+      out = partial.write<T>();
+    }
+    for_rows(outer * pieces, std::min(n, piece), [=](i64 i) {
+      const i64 begin = i % pieces * piece, count = std::min(piece, n - begin);
+      const T* from = x + i / pieces * n + begin;
+      out[i] = first_extreme(from, count, 1, extreme_of(from, count, of_two));
+    });
+    if (pieces > 1) reduce_rows(outer, pieces, out, y);
+  }
   template <class T> static void reduce(i64 outer, i64 n, i64 inner, const T* x, T* y) {
-    parallel_for(outer, row_grain(n * inner), [=](i64 first, i64 last) {
-      for (i64 o = first; o < last; ++o) {
-        T* out = y + o * inner;
-        std::copy_n(x + o * n * inner, inner, out);
-        for (i64 j = 1; j < n; ++j) {
-          const T* row = x + (o * n + j) * inner;
-          // `!(row <= out)` is true if row is NaN, so NaN replaces any maximum, and then stays.
-          const auto replaces = [](T a, T b) { return smallest ? !(a >= b) : !(a <= b); };
-          for (i64 i = 0; i < inner; ++i) out[i] = out[i] == out[i] && replaces(row[i], out[i]) ? row[i] : out[i];
-        }
-      }
+    if (inner == 1) return reduce_rows(outer, n, x, y);
+    const i64 blocks = (inner + column_block - 1) / column_block;
+    for_rows(outer * blocks, n * std::min(inner, column_block), [=](i64 task) {
+      const i64 o = task / blocks, begin = task % blocks * column_block;
+      reduce_columns(n, std::min(column_block, inner - begin), inner, x + o * n * inner + begin, y + o * inner + begin);
     });
   }
 };
+
+// Which of x[0..n) is the largest: the first one, and NaN only if it is the first of all.
+template <class T> i64 index_of_largest(const T* x, i64 n) {
+  constexpr i64 piece = 128;
+  if (n <= piece) return std::max_element(x, x + n) - x;
+  if (x[0] != x[0]) return 0;
+  i64 from = 0;
+  T largest = x[0];
+  for (i64 begin = 0; begin < n; begin += piece) {
+    const auto larger_number = [](auto a, auto b) { return ((b > a) | (a != a)) ? b : a; };  // rather than NaN
+    const T of_piece = extreme_of(x + begin, std::min(piece, n - begin), larger_number);
+    if (!(of_piece > largest)) continue;
+    largest = of_piece;
+    from = begin;
+  }
+  return std::find(x + from, x + n, largest) - x;
+}
 
 // Reduces the chosen axes, from the last group of adjacent axes to the first; reduced axes keep size 1.
 template <class Reduction> Tensor reduce_axes(const Tensor& x, const AxisSet& chosen, std::string_view operation) {
@@ -213,10 +347,8 @@ Tensor argmax(const Tensor& x) {
   dispatch_floating(x.dtype(), "argmax", [&](auto t) {
     using T = decltype(t);
     const T* from = x.data<T>();
-    for_rows(y.count(), columns, [=](i64 row) {
-      const T* begin = from + row * columns;
-      index[row] = static_cast<i32>(std::max_element(begin, begin + columns) - begin);
-    });
+    for_rows(y.count(), columns,
+             [=](i64 row) { index[row] = static_cast<i32>(index_of_largest(from + row * columns, columns)); });
   });
   return y;
 }

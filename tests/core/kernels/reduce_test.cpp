@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -171,6 +172,96 @@ TEST_CASE("NaN wins every maximum") {
   CHECK(std::isnan(columns.at(1)));
   CHECK(columns.at(2) == 9);
   CHECK(std::isnan(sum(x, {1}).at(0)));
+}
+
+namespace {
+
+// Numbers of which many are equal; a few are NaN, infinite or 0 of either sign.
+template <class T> Tensor with_ties(const Shape& shape, u64 seed) {
+  Rng rng(seed);
+  std::vector<T> x(static_cast<size_t>(shape.count()));
+  const bool special = seed % 2 == 0;
+  for (T& number : x) {
+    const i64 kind = rng.integer(0, 40);
+    number = static_cast<T>(rng.integer(-5, seed % 3 == 0 ? 1 : 5)) * T{0.5};
+    if (kind < 2) number = -T{0};
+    if (kind == 2 && special) number = static_cast<T>(rng.integer(0, 2) == 0 ? nan_value : -nan_value);
+    if (kind == 3 && special) number = -std::numeric_limits<T>::infinity();
+  }
+  return Tensor::of<T>(shape, x);
+}
+
+// The maxima, or minima, over the middle axis of [outer, n, inner], one number after another: the first of equal ones,
+// or NaNs.
+template <class T> Tensor extreme_by_loops(const Tensor& x, bool smallest) {
+  const i64 outer = x.size(0), n = x.size(1), inner = x.size(2);
+  Tensor y = Tensor::empty({outer, inner}, x.dtype());
+  for (i64 o = 0; o < outer; ++o) {
+    for (i64 i = 0; i < inner; ++i) {
+      const T* from = x.data<T>() + o * n * inner + i;
+      T extreme = from[0];
+      for (i64 j = 1; j < n; ++j) {
+        const T next = from[j * inner];
+        if (extreme == extreme && !(smallest ? next >= extreme : next <= extreme)) extreme = next;
+      }
+      y.write<T>()[o * inner + i] = extreme;
+    }
+  }
+  return y;
+}
+
+template <class T> void check_maxima() {
+  u64 seed = 1;
+  for (const i64 n : {1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 100, 257, 1025, 20'001}) {
+    for (const i64 inner : {1, 2, 3, 5, 16, 63, 64, 65, 1500}) {
+      for (const i64 outer : {1, 3, 37}) {
+        if (outer * n * inner > 200'000) continue;
+        const Tensor x = with_ties<T>({outer, n, inner}, seed++);
+        CAPTURE(x.shape());
+        CHECK(same_bits(max(x, {1}), extreme_by_loops<T>(x, false)));
+        CHECK(same_bits(min(x, {1}), extreme_by_loops<T>(x, true)));
+        if (inner > 1) continue;
+        const Tensor chosen = argmax(x.reshape({outer, n}));
+        for (i64 o = 0; o < outer; ++o) {
+          const T* row = x.data<T>() + o * n;
+          CHECK(chosen.at(o) == static_cast<double>(std::max_element(row, row + n) - row));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE(
+    "maxima and minima of every layout have the bits of a plain loop: the first of equal numbers, 0 of either sign, "
+    "NaN") {
+  check_maxima<float>();
+  check_maxima<double>();
+}
+
+TEST_CASE("sums of narrow rows have the bits of chunked_sum, and maxima and sums those of any number of threads") {
+  Rng rng(8);
+  for (const Dtype dtype : {f32, f64}) {
+    for (i64 n = 1; n <= 20; ++n) {
+      const Tensor x = randn({1003, n}, rng, dtype), y = sum(x, {1});
+      dispatch_floating(dtype, "test", [&](auto t) {
+        using T = decltype(t);
+        bool equal = true;
+        for (i64 row = 0; row < x.size(0); ++row) {
+          const T* from = x.data<T>() + row * n;
+          equal = equal && y.data<T>()[row] == static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return from[i]; }));
+        }
+        CHECK(equal);
+      });
+    }
+    const Tensor x = randn({40'000, 3}, rng, dtype);
+    CHECK(same_for_any_threads([&] { return sum(x, {1}); }));
+    CHECK(same_for_any_threads([&] { return max(x, {1}); }));
+    CHECK(same_for_any_threads([&] { return max(x, {0}); }));
+    CHECK(same_for_any_threads([&] { return max(x); }));
+  }
+  CHECK_FALSE(std::signbit(sum(full({2, 3}, -0.0), {1}).at(0)));
 }
 
 TEST_CASE("argmax is the first of the largest") {
