@@ -1,5 +1,5 @@
-// Chapter 8. Tests of exp, tanh, the normal distribution and sigmoid in float against libm in double, over dense grids
-// and at the ends; and of vectors.
+// Chapter 8. Tests of exp, log, tanh, the normal distribution and sigmoid against libm in a wider type, over dense
+// grids and at the ends; and of vectors.
 #include "core/machine/math.h"
 
 #include <doctest/doctest.h>
@@ -20,31 +20,37 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const float nan_value = std::numeric_limits<float>::quiet_NaN();
 
-// |value - exact| in units of the last place of float at `exact`.
-double ulps(float value, double exact) {
-  if (value == exact) return 0;
-  const double unit = std::ldexp(1.0, std::max(std::ilogb(exact), FLT_MIN_EXP - 1) - (FLT_MANT_DIG - 1));
-  return std::abs(static_cast<double>(value) - exact) / unit;
+template <class T> using Wider = std::conditional_t<std::is_same_v<T, float>, double, long double>;
+
+// |value - exact| in units of the last place of T at `exact`.
+template <class T> double ulps(T value, Wider<T> exact) {
+  using Limits = std::numeric_limits<T>;
+  if (static_cast<Wider<T>>(value) == exact) return 0;
+  const auto unit =
+      std::ldexp(Wider<T>{1}, std::max(std::ilogb(exact), Limits::min_exponent - 1) - (Limits::digits - 1));
+  return static_cast<double>(std::abs(static_cast<Wider<T>>(value) - exact) / unit);
 }
 
 // The worst error over `steps` points of [low, high].
-template <class F, class Exact> double worst(F f, Exact exact, double low, double high, int steps) {
+template <class T = float, class F, class Exact> double worst(F f, Exact exact, double low, double high, int steps) {
   double result = 0;
   for (int i = 0; i <= steps; ++i) {
-    const float x = static_cast<float>(low + (high - low) * i / steps);
-    result = small::worse(result, ulps(f(x), exact(static_cast<double>(x))));
+    const T x = static_cast<T>(low + (high - low) * i / steps);
+    result = small::worse(result, ulps<T>(f(x), exact(static_cast<Wider<T>>(x))));
   }
   return result;
 }
 
-// The same over every power of two and its neighbours, from 2^-100 to 2^10, of both signs.
-template <class F, class Exact> double worst_near_powers(F f, Exact exact) {
+// The same over every power of two and its neighbours, from 2^first to 2^last, of both signs if `negative`.
+template <class T = float, class F, class Exact>
+double worst_near_powers(F f, Exact exact, int first = -100, int last = 10, bool negative = true) {
   double result = 0;
-  for (int exponent = -100; exponent <= 10; ++exponent) {
-    const float power = std::ldexp(1.0F, exponent);
-    for (const float x : {power, std::nextafter(power, 0.0F), std::nextafter(power, infinity), 1.5F * power}) {
-      for (const float signed_x : {x, -x}) {
-        result = small::worse(result, ulps(f(signed_x), exact(static_cast<double>(signed_x))));
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const T power = std::ldexp(T{1}, exponent), beyond = std::numeric_limits<T>::infinity();
+    for (const T x : {power, std::nextafter(power, T{0}), std::nextafter(power, beyond), T{1.5F} * power}) {
+      for (const T signed_x : {x, negative ? -x : x}) {
+        if (std::fabs(x) < std::numeric_limits<T>::min()) continue;
+        result = small::worse(result, ulps<T>(f(signed_x), exact(static_cast<Wider<T>>(signed_x))));
       }
     }
   }
@@ -156,11 +162,83 @@ TEST_CASE("sigmoid reaches 0 and 1 without leaving them") {
   CHECK(std::isnan(math::sigmoid(nan_value)));
 }
 
-TEST_CASE("exp and tanh of a double are libm's") {
-  for (const double x : {-30.0, -0.5, 0.0, 1e-9, 2.0, 30.0}) {
-    CHECK(math::exp(x) == std::exp(x));
-    CHECK(math::tanh(x) == std::tanh(x));
+TEST_CASE("exp, log and tanh of a double are within 2 units in the last place of libm's long double") {
+  const auto exp_of = [](double x) { return math::exp(x); };
+  const auto exact_exp = [](long double x) { return std::exp(x); };
+  CHECK(worst<double>(exp_of, exact_exp, -708.39, 709.78, 300'000) <= 2);
+  CHECK(worst<double>(exp_of, exact_exp, -1, 1, 300'000) <= 2);
+  CHECK(worst_near_powers<double>(exp_of, exact_exp, -1000, 8) <= 2);
+  const auto tanh_of = [](double x) { return math::tanh(x); };
+  const auto exact_tanh = [](long double x) { return std::tanh(x); };
+  CHECK(worst<double>(tanh_of, exact_tanh, -21, 21, 300'000) <= 2);
+  CHECK(worst<double>(tanh_of, exact_tanh, -0.7, 0.7, 300'000) <= 2);
+  CHECK(worst_near_powers<double>(tanh_of, exact_tanh, -1000, 1000) <= 2);
+  const auto log_of = [](double x) { return math::log(x); };
+  const auto exact_log = [](long double x) { return std::log(x); };
+  CHECK(worst<double>(log_of, exact_log, 0.4, 2.5, 300'000) <= 2);
+  CHECK(worst<double>(log_of, exact_log, 2.5, 1e6, 300'000) <= 2);
+  CHECK(worst_near_powers<double>(log_of, exact_log, -1022, 1023, false) <= 2);
+}
+
+TEST_CASE("float log is within 2 units in the last place of libm") {
+  const auto log_of = [](float x) { return math::log(x); };
+  const auto exact = [](double x) { return std::log(x); };
+  CHECK(worst(log_of, exact, 0.4, 2.5, 1'000'000) <= 2);
+  CHECK(worst(log_of, exact, 2.5, 1e6, 300'000) <= 2);
+  CHECK(worst_near_powers(log_of, exact, -126, 127, false) <= 2);
+}
+
+namespace {
+
+template <class T> void check_ends() {
+  using Limits = std::numeric_limits<T>;
+  constexpr T beyond = Limits::infinity(), most = Limits::max(), nan = Limits::quiet_NaN();
+  CHECK(math::exp(T{0}) == T{1});
+  CHECK(math::exp(Limits::denorm_min()) == T{1});
+  for (const T x : {beyond, most}) {
+    CHECK(math::exp(x) == beyond);
+    CHECK(math::exp(-x) == T{0});
+    CHECK_FALSE(std::signbit(math::exp(-x)));
+    CHECK(math::tanh(x) == T{1});
+    CHECK(math::tanh(-x) == T{-1});
   }
+  // The ends of what exp can give: ln of the largest number, and of the smallest one that is normal.
+  const T last = std::log(most), first = std::log(Limits::min());
+  CHECK(math::exp(std::nextafter(last, T{0})) < beyond);
+  CHECK(math::exp(std::nextafter(last, beyond)) == beyond);
+  CHECK(math::exp(std::nextafter(std::nextafter(first, T{0}), T{0})) >= Limits::min());
+  CHECK(math::exp(std::nextafter(std::nextafter(first, -beyond), -beyond)) == T{0});
+  if (sizeof(T) == sizeof(double)) CHECK(std::signbit(math::tanh(T{-0.0F})));  // in float it is 0
+  CHECK_FALSE(std::signbit(math::tanh(T{0})));
+  CHECK(math::log(T{1}) == T{0});
+  CHECK(math::log(T{0}) == -beyond);
+  CHECK(math::log(T{-0.0F}) == -beyond);
+  CHECK(math::log(beyond) == beyond);
+  for (const T x : {T{-1}, -Limits::min(), -most, -beyond, nan}) CHECK(std::isnan(math::log(x)));
+  CHECK(std::isnan(math::exp(nan)));
+  CHECK(std::isnan(math::tanh(nan)));
+}
+
+}  // namespace
+
+TEST_CASE("exp, log and tanh at their ends, in both dtypes") {
+  check_ends<float>();
+  check_ends<double>();
+}
+
+TEST_CASE("vector code of doubles has the bits of one call") {
+  constexpr size_t n = 4099;
+  std::vector<double> x(n), y(n), z(n);
+  for (size_t i = 0; i < n; ++i) x[i] = -720 + 1440 * static_cast<double>(i) / n;
+  x[5] = std::numeric_limits<double>::quiet_NaN();
+  for (size_t i = 0; i < n; ++i) y[i] = math::exp(x[i]), z[i] = math::log(x[i]) + math::tanh(x[i] / 50);
+  bool equal = true;
+  for (size_t i = 0; i < n; ++i) {
+    const volatile double one = x[i];  // read one by one, so that this loop stays scalar
+    const double of_exp = math::exp(one), of_both = math::log(one) + math::tanh(one / 50);
+    equal = equal && (std::isnan(one) || of_exp == y[i]) && (std::isnan(of_both) ? std::isnan(z[i]) : of_both == z[i]);
+  }
+  CHECK(equal);
 }
 
 TEST_CASE("vector code gives what one call gives") {
