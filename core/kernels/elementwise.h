@@ -66,6 +66,15 @@ struct BroadcastLoop {
   };
   /// The elements of the operands from which element number `i` of the result is computed.
   Position at(i64 i) const;
+
+  /// Rows of fewer numbers than these are not worth a loop each: their operands are first repeated in buffers.
+  static constexpr i64 narrow = 64, buffered = 512;
+  bool is_narrow() const { return rank > 1 && size[static_cast<size_t>(rank - 1)] < narrow; }
+  /// What an operand, which advances by `steps` (`a` or `b`), contributes to `count` <= `buffered` elements of the
+  /// result from number `begin` on: adjacent numbers, in the operand itself or in `buffer`.
+  template <class T>
+  const T* repeated(const std::array<i64, max_rank>& steps, i64 begin, i64 count, const T* operand,
+                    std::array<T, buffered + narrow>& buffer) const;
 };
 
 /// z = f(a, b) with broadcasting; the shapes must fit.
@@ -74,6 +83,16 @@ static void broadcast_map(const BroadcastLoop& loop, i64 count, const T* a, cons
   const i64 inner = loop.size[static_cast<size_t>(loop.rank - 1)];
   const i64 step_a = loop.a[static_cast<size_t>(loop.rank - 1)], step_b = loop.b[static_cast<size_t>(loop.rank - 1)];
   parallel_for(count, elementwise_grain, [&](i64 begin, i64 end) {
+    if (loop.is_narrow()) {
+      std::array<T, BroadcastLoop::buffered + BroadcastLoop::narrow> of_a, of_b;
+      for (i64 n = 0; begin < end; begin += n) {
+        n = std::min(BroadcastLoop::buffered, end - begin);
+        const T *x = loop.repeated(loop.a, begin, n, a, of_a), *y = loop.repeated(loop.b, begin, n, b, of_b);
+        T* out = z + begin;
+#pragma omp simd
+        for (i64 i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
+      }
+    }
     while (begin < end) {
       const BroadcastLoop::Position at = loop.at(begin);
       const i64 n = std::min(inner - at.inner, end - begin);
@@ -111,10 +130,11 @@ template <class F> static Tensor broadcast_map(const Tensor& a, const Tensor& b,
   check(a.defined() && b.defined(), operation, "needs two tensors");
   check(a.dtype() == b.dtype(), operation, "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
   Tensor z = Tensor::empty(broadcast(a.shape(), b.shape(), operation), a.dtype());
-  const BroadcastLoop loop(z.shape(), a.shape(), b.shape());
   dispatch_floating(a.dtype(), operation, [&](auto t) {
     using T = decltype(t);
-    broadcast_map<T>(loop, z.count(), a.data<T>(), b.data<T>(), z.write<T>(), f);
+    const T *x = a.data<T>(), *y = b.data<T>();
+    if (a.shape() == b.shape()) return map<T>(z.count(), x, y, z.write<T>(), f);
+    broadcast_map<T>(BroadcastLoop(z.shape(), a.shape(), b.shape()), z.count(), x, y, z.write<T>(), f);
   });
   return z;
 }

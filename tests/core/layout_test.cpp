@@ -1,6 +1,8 @@
 // Chapter 1. Tests of moving elements: concat, slice, flip, permute, broadcast_to against index formulas.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -58,6 +60,28 @@ TEST_CASE("concat along every axis undoes slicing") {
     CHECK(same_bits(concat({slice(x, axis, 0, 1), slice(x, axis, 1, 1), slice(x, axis, 1)}, axis), x));
   }
   CHECK(elements(concat({counting({2, 1}), counting({2, 2})}, 1)) == Numbers{0, 0, 1, 1, 2, 3});
+}
+
+TEST_CASE("narrow and wide columns are sliced, joined and added alike, with every bit") {
+  for (const i64 rows : {1, 5, 3000}) {
+    for (const i64 run : {1, 3, 15, 16, 17, 70}) {
+      const Tensor x = counting({rows, run + 4}).to(f64), part = slice(x, 1, 2, run + 2);
+      CHECK(part.shape() == Shape{rows, run});
+      Tensor sum = x.clone();
+      slice_into(sum, part, 1, 1, true);
+      bool right = true;
+      for (i64 row = 0; row < rows; ++row) {
+        for (i64 i = 0; i < run + 4; ++i) {
+          const double at = static_cast<double>(row * (run + 4) + i);
+          if (i >= 2 && i < run + 2) right = right && part.at(row * run + i - 2) == at;
+          right = right && sum.at(row * (run + 4) + i) == (i >= 1 && i <= run ? 2 * at + 1 : at);
+        }
+      }
+      CHECK(right);
+      CHECK(same_bits(concat({slice(x, 1, 0, 2), part, slice(x, 1, run + 2)}, 1), x));
+    }
+  }
+  CHECK(std::signbit(slice(full({2, 3}, -0.0), 1, 0, 1).at(1)));
 }
 
 TEST_CASE("concat joins only what fits") {

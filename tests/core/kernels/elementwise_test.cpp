@@ -73,6 +73,24 @@ TEST_CASE("random pairs of shapes broadcast as the definition says") {
   }
 }
 
+TEST_CASE("narrow rows that repeat an operand broadcast as the definition says, for any number of threads") {
+  Rng rng(9);
+  const auto f = [](auto x, auto y) { return x - 2 * y; };
+  for (const i64 n : {2, 3, 15, 16, 17, 63, 64, 65}) {
+    for (const auto& [shape_a, shape_b] : std::initializer_list<std::pair<Shape, Shape>>{
+             {{700, n}, {700, 1}}, {{700, n}, {n}}, {{700, 1}, {n}}, {{9, 1, 70, n}, {1, 5, 70, 1}}}) {
+      const Tensor a = randn(shape_a, rng, f64), b = randn(shape_b, rng, f64), z = broadcast_map(a, b, "test", f);
+      bool equal = true;
+      for (i64 i = 0; i < z.count(); ++i)
+        equal = equal && z.at(i) == broadcast_at(a, z.shape(), i) - 2 * broadcast_at(b, z.shape(), i);
+      CAPTURE(z.shape());
+      CHECK(equal);
+      const Tensor *x = &a, *y = &b;
+      CHECK(same_for_any_threads([=] { return broadcast_map(*x, *y, "test", f); }));
+    }
+  }
+}
+
 TEST_CASE("large operands are cut into chunks inside rows, and still broadcast") {
   Rng rng(2);
   const Tensor a = randn({3, 1, 20'011}, rng), b = randn({2, 1}, rng), row = randn({20'011}, rng);
