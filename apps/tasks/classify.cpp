@@ -42,7 +42,7 @@ class Classify final : public LabelTask {
   std::string name() const override { return "classify"; }
   nn::BertHead head() const override { return nn::BertHead::sentence; }
   std::string description() const override { return "Labels of texts: learn them from a table, evaluate, label lines"; }
-  std::string example() const override { return "train.tsv --text sentence --label label"; }
+  std::string example() const override { return "train.tsv --text review --label stars"; }
   void add_columns(CLI::App& command) override {
     add_text(command, "--text", text_, "COLUMN", "The column of texts; if not given, text");
     add_text(command, "--label", label_, "COLUMN", "The column of their labels; if not given, label");

@@ -193,14 +193,14 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   const std::string file = task->example().substr(0, task->example().find(' ')),
                     extension = file.substr(file.find('.'));
   const std::string orrery = "  orrery " + task->name(), train = orrery + " train " + task->example(),
-                    save = " --save m.safetensors", load = " --load m.safetensors",
-                    test = orrery + " eval test" + extension + load, use = orrery + " run" + load + " < lines.txt";
+                    save = " --save m/", load = " --load m/", test = orrery + " eval test" + extension + load,
+                    use = orrery + " run" + load + " < lines.txt";
   CLI::App& command =
       add_command(program, task->name(), task->description(),
                   "Examples:\n" + joined({train + save, test, use}, "\n") + "\nEach has its own --help.");
   add_training(command, exit_code, label_training(task), "train",
                "Learn the labels of a file; with --init, the usual recipe for a BERT that is trained already",
-               "Examples:\n" + train + save + "\n" + train + " --init minilm/" + save);
+               "Examples:\n" + train + save + "\n" + orrery + " train " + file + " --init minilm/" + save);
   const auto [eval, of_eval] =
       add_use(command, exit_code, task, "eval", "Compare the labels of a file with those of a model", test, judge_file);
   require(add_file(eval, "FILE", of_eval->file, "Texts with labels, as those of `train`"));

@@ -136,6 +136,7 @@ void TrainingLog::evaluation(i64 step, const std::vector<Score>& scores, bool be
   if (!used()) return;
   ObjectText line;
   line.add("step", step).add("validation", scores.at(0).value).add("best", best);
+  if (scores[0].better == Better::higher) line.add("higher", scores[0].name);
   line.add("seconds", rounded(clock_() - start_));
   if (scores.size() > 1) {
     ObjectText others;

@@ -62,6 +62,12 @@ const std::vector<CurveKind>& curve_kinds() {
   return kinds;
 }
 
+std::string common_score(const std::vector<RunLog>& logs) {
+  const std::string& first = logs.at(0).judged_by;
+  return std::all_of(logs.begin(), logs.end(), [&](const RunLog& log) { return log.judged_by == first; }) ? first
+                                                                                                          : "score";
+}
+
 Axis round_axis(const std::string& name, double low, double high) {
   const double largest = std::max(std::abs(low), std::abs(high));
   if (!(high - low > std::max(1e-300, 1e-9 * largest))) {  // one number, or two too close for ticks
@@ -104,7 +110,7 @@ std::string draw_curves(const std::vector<RunLog>& logs, const CurveKind& kind, 
   std::vector<Curve> curves;
   Range along, values;
   for (const RunLog& log : logs) {
-    curves.push_back(kind.marks_lowest ? log.*kind.curve : thinned(log.*kind.curve, most_points));
+    curves.push_back(kind.marks_best ? log.*kind.curve : thinned(log.*kind.curve, most_points));
     for (const CurvePoint& point : curves.back()) {
       along.add(against == Against::steps ? static_cast<double>(point.step) : point.seconds);
       values.add(point.value);
@@ -116,19 +122,20 @@ std::string draw_curves(const std::vector<RunLog>& logs, const CurveKind& kind, 
     return against == Against::steps ? static_cast<double>(point.step) : point.seconds / unit.seconds;
   };
   constexpr double width = 560, height = 250, left = 62, right = 22, top = 30, bottom = 44;
-  Svg svg(width, height, kind.title + " against " + (against == Against::steps ? "steps" : "time"));
+  const std::string title = kind.marks_best ? common_score(logs) : kind.title;
+  Svg svg(width, height, title + " against " + (against == Against::steps ? "steps" : "time"));
   Chart chart(svg, {left, top, width - left - right, height - top - bottom},
               round_axis(unit.name, 0, along.high > 0 ? along.high / unit.seconds : 1),
-              round_axis(kind.title, kind.from_zero ? std::min(0.0, values.low) : values.low, values.high));
+              round_axis(title, kind.from_zero ? std::min(0.0, values.low) : values.low, values.high));
   for (size_t i = 0; i < curves.size(); ++i) {
     const CurveStyle style = style_of(i);
     std::vector<Point> points;
     for (const CurvePoint& point : curves[i]) points.push_back({x_of(point), point.value});
     if (points.size() > 1) chart.curve(points, style.ink, style.stroke);
-    const auto lowest =
-        std::min_element(points.begin(), points.end(), [](const Point& a, const Point& b) { return a.y < b.y; });
-    if (lowest == points.end() || !(kind.marks_lowest || points.size() == 1)) continue;
-    const Point place = chart.place(lowest->x, lowest->y);
+    std::optional<CurvePoint> marked = kind.marks_best ? logs[i].best() : std::nullopt;
+    if (points.size() == 1) marked = curves[i][0];
+    if (!marked) continue;
+    const Point place = chart.place(x_of(*marked), marked->value);
     svg.circle(place.x, place.y, 4, style.ink);
   }
   return svg.str();

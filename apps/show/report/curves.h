@@ -20,12 +20,15 @@ std::string legend_line(size_t i);
 
 /// What a chart shows of each log.
 struct CurveKind {
-  std::string title;  ///< "validation loss"
+  std::string title;
   Curve RunLog::*curve;
-  bool from_zero = false;     ///< the axis begins at 0
-  bool marks_lowest = false;  ///< a circle at the lowest point
+  bool from_zero = false;   ///< the axis begins at 0
+  bool marks_best = false;  ///< a circle at the best point; the title is `common_score`
 };
 const std::vector<CurveKind>& curve_kinds();
+
+/// What all logs are judged by, such as "validation loss"; "score" if it is not the same.
+std::string common_score(const std::vector<RunLog>& logs);
 
 enum class Against { steps, time };
 /// The chart as SVG; "" if no log has such a curve. A curve of many points is drawn through the means of neighbours.

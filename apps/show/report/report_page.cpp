@@ -46,14 +46,20 @@ std::string with_commas(i64 number) {
   return digits;
 }
 
+// In one line of `words`, line breaks would not be seen.
+std::string lines_in_markup(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(in_markup(line));
+  return joined(lines, "\n");
+}
+
 const std::string none = "&ndash;";
 std::string cell(const std::string& text) { return element("td", text.empty() ? none : in_markup(text)); }
 
-std::string lowest_text(const Curve& curve) {
-  if (curve.empty()) return "";
-  const auto lowest = std::min_element(curve.begin(), curve.end(),
-                                       [](const CurvePoint& a, const CurvePoint& b) { return a.value < b.value; });
-  return numbers("%.4f at step ", lowest->value) + with_commas(lowest->step);
+std::string best_text(const RunLog& log) {
+  const std::optional<CurvePoint> best = log.best();
+  return best ? numbers("%.4f at step ", best->value) + with_commas(best->step) : "";
 }
 
 std::string last_text(const Curve& curve) {
@@ -81,13 +87,14 @@ std::string summary(const std::vector<RunLog>& logs, const std::vector<std::stri
     rows += element("tr", element("th", legend_line(i) + " " + in_markup(names[i]), "scope=\"row\"") +
                               cell(log.program) + cell(log.parameters > 0 ? with_commas(log.parameters) : "") +
                               cell(steps) + cell(duration(log.seconds())) + cell(median_text(log.tokens_per_second)) +
-                              cell(last_text(log.loss)) + cell(lowest_text(log.validation))) +
+                              cell(last_text(log.loss)) + cell(best_text(log))) +
             "\n";
   }
+  const std::string judged_by = common_score(logs);
   return element("table",
                  "<tr><th>log</th><th>program</th><th>parameters</th><th>steps</th><th>time</th>"
-                 "<th>tokens/s, median</th><th>training loss, last 5 %</th><th>lowest validation loss</th>"
-                 "</tr>\n" +
+                 "<th>tokens/s, median</th><th>training loss, last 5 %</th>" +
+                     words("th", (judged_by == "validation loss" ? "lowest " : "best ") + judged_by) + "</tr>\n" +
                      rows);
 }
 
@@ -125,7 +132,7 @@ std::string samples(const RunLog& log, const std::string& name) {
     for (i64 i = begin; i < end; ++i) {
       const LoggedSample& sample = log.samples[static_cast<size_t>(i)];
       text += element("tr", words("th", "step " + with_commas(sample.step), "scope=\"row\"") +
-                                words("td", sample.text, "class=\"sample\"")) +
+                                element("td", lines_in_markup(sample.text), "class=\"sample\"")) +
               "\n";
     }
     return element("table", text);

@@ -90,6 +90,8 @@ class LogReader {
       curve.push_back({step, earlier_seconds_ + seconds, value.get<double>()});
     };
     if (is_validation) {
+      log_.higher_is_better = line.contains("higher");
+      if (log_.higher_is_better) log_.judged_by = line.at("higher").get<std::string>();
       add(log_.validation, "validation");
     } else {
       add(log_.loss, "loss");
@@ -120,6 +122,14 @@ Options options_of(const std::string& json) {
   for (const auto& [name, value] : fields.items())
     options.emplace_back(name, value.is_string() ? value.get<std::string>() : value.dump());
   return options;
+}
+
+std::optional<CurvePoint> RunLog::best() const {
+  const auto best =
+      std::min_element(validation.begin(), validation.end(), [&](const CurvePoint& a, const CurvePoint& b) {
+        return higher_is_better ? a.value > b.value : a.value < b.value;
+      });
+  return best == validation.end() ? std::nullopt : std::optional(*best);
 }
 
 i64 RunLog::last_step() const {

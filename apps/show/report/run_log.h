@@ -5,6 +5,7 @@
 // the sum, without the steps that were made again.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,10 +46,14 @@ struct RunLog {
   Curve loss{}, validation{}, rate{}, tokens_per_second{};
   std::vector<LoggedSample> samples{};
   std::vector<NamedScore> scores{};
+  std::string judged_by = "validation loss";  ///< what `validation` is
+  bool higher_is_better = false;
   i64 left_out = 0, first_left_out = 0;  ///< lines that are damaged or of another kind; the first of them, from 1
   bool is_cut_off = false;               ///< the last line has no end, and is the first one left out
   i64 not_finite = 0;                    ///< losses that are NaN or infinite
 
+  /// Of `validation`, the first of those that are as good; nothing if it is empty.
+  std::optional<CurvePoint> best() const;
   i64 last_step() const;
   double seconds() const;
 };
