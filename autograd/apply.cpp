@@ -49,10 +49,13 @@ bool records(Inputs inputs) {
 }
 
 void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs) {
-  node.inputs.reserve(inputs.size());
-  for (const Variable* input : inputs) node.inputs.push_back(edge_to(*input));
-  node.outputs.reserve(outputs.size());
-  for (const Tensor& output : outputs) node.outputs.push_back({output.shape(), output.dtype(), Tensor()});
+  node.inputs.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) node.inputs[i] = edge_to(*inputs[i]);
+  node.outputs.resize(outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    node.outputs[i].shape = outputs[i].shape();
+    node.outputs[i].dtype = outputs[i].dtype();
+  }
   if (Observer* o = observer()) o->recorded(node);
 }
 

@@ -52,12 +52,14 @@ template <class Op, size_t Outputs> class OperationNode final : public Node {
   explicit OperationNode(Op op) : Node(Op::name), op_(std::move(op)) {}
   void release() override { op_.reset(); }
   void backward(Grads& dx) override {
+    std::optional<Op> copy;  // a second owner of each saved tensor, so that none is overwritten or given away
+    Op& op = dx.keeps() ? copy.emplace(*op_) : *op_;
     if constexpr (Outputs == 1) {
-      op_->backward(dx.dy(0), dx);
+      op.backward(dx.dy(0), dx);
     } else {
       std::array<Tensor, Outputs> dy;
       for (size_t i = 0; i < Outputs; ++i) dy[i] = dx.dy(i);
-      op_->backward(dy, dx);
+      op.backward(dy, dx);
     }
   }
 

@@ -20,6 +20,7 @@ bool older(const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) { ret
 // One run of `backward`.
 class Walk {
  public:
+  explicit Walk(bool keep) : keep_(keep) {}
   void run(const Variable& y, const Tensor& dy) {
     try {
       begin(y, dy);
@@ -39,6 +40,7 @@ class Walk {
   void take_newest();
   void visit();
 
+  const bool keep_;                             // the tape stays
   std::vector<std::shared_ptr<Node>> waiting_;  // a heap: nodes that have a gradient and were not visited yet
   std::shared_ptr<Node> current_;
   WalkUndo undo_;
@@ -75,10 +77,10 @@ void check_shapes(const Node& node) {
 }
 
 // Errors inside an operation's backward get its name.
-void run_backward(Node& node) {
+void run_backward(Node& node, bool keep) {
   Observer* o = observer();
   const bool isolate = o && o->changes_contributions();
-  Grads dx(node, isolate);
+  Grads dx(node, isolate, keep);
   try {
     if (o) {
       check_shapes(node);
@@ -90,20 +92,22 @@ void run_backward(Node& node) {
   } catch (const Error& error) { throw Error(std::string(node.name) + " (backward)", error.what()); }
 }
 
-// A parameter keeps its gradient. Every other node passes it on to its inputs, and is then used up.
+// A parameter keeps its gradient. Every other node passes it on to its inputs, and is then used up, unless the tape
+// stays.
 void Walk::visit() {
   Node& node = *current_;
-  if (const auto* leaf = dynamic_cast<const Leaf*>(&node)) {
+  if (const Leaf* leaf = as_leaf(&node)) {
     if (Observer* o = observer()) o->leaf_reached(*leaf);
     return;
   }
   check(!node.walked, "backward", "this tape was walked before (at ", node.name,
         "); its saved values are gone, so compute the loss again");
   for (const Edge& edge : node.inputs) undo_.note_leaf(edge, node.name);
-  run_backward(node);
-  node.use_up();
+  run_backward(node, keep_);
   for (const Edge& edge : node.inputs)
     if (edge.node && edge.slot().gradient.defined()) enqueue(edge.node);
+  if (keep_) return node.drop_gradients();
+  node.use_up();
   node.inputs.clear();
 }
 
@@ -116,13 +120,13 @@ void backward(const Variable& loss) {
   backward(loss, full(loss.shape(), 1.0, loss.dtype()));
 }
 
-void backward(const Variable& y, const Tensor& dy) {
+void backward(const Variable& y, const Tensor& dy, const BackwardOptions& options) {
   check(y.wants_gradient(), "backward",
         "nothing here wants a gradient: no parameter led to this value, all that did are frozen, or it was computed in "
         "no-gradient mode");
   check(dy.shape() == y.shape() && dy.dtype() == y.dtype(), "backward", "dL/dy is ", dy.dtype(), ' ', dy.shape(),
         ", y is ", y.dtype(), ' ', y.shape());
-  Walk().run(y, dy);
+  Walk(options.keep).run(y, dy);
 }
 
 }  // namespace orrery

@@ -11,7 +11,7 @@ void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {
   matmul_into(buffer, a, b, trans, !is_new);
 }
 
-Grads::Grads(Node& node, bool isolate) : node_(node), isolate_(isolate) {
+Grads::Grads(Node& node, bool isolate, bool keep) : node_(node), isolate_(isolate), keep_(keep) {
   if (isolate_) contributions_.resize(node.inputs.size());
 }
 
@@ -54,10 +54,7 @@ void Grads::sum_down(size_t i, Tensor& g) const {
   if (g.shape() != shape(i)) g = sum_to(g, shape(i));
 }
 
-void Grads::accumulate(size_t i, const Tensor& g) {
-  const bool is_leaf = dynamic_cast<const Leaf*>(node_.inputs[i].node.get()) != nullptr;
-  add_up(slot(i).gradient, g, is_leaf);
-}
+void Grads::accumulate(size_t i, const Tensor& g) { add_up(slot(i).gradient, g, node_.inputs[i].node->is_leaf); }
 
 GradientBuffer Grads::into(size_t i) {
   OutputSlot& output = slot(i);

@@ -18,8 +18,11 @@ struct GradientBuffer {
 /// un-broadcasting.
 class Grads {
  public:
-  /// `isolate` keeps each contribution separate until `finish`, so that an observer can look at it.
-  explicit Grads(Node& node, bool isolate = false);
+  /// `isolate` keeps each contribution separate until `finish`, so that an observer can look at it. With `keep`, the
+  /// node will run backward again.
+  explicit Grads(Node& node, bool isolate = false, bool keep = false);
+  /// Whether what the operation saved is needed again.
+  bool keeps() const { return keep_; }
 
   /// dL/d(output) number `i` of the operation; not defined when that output led nowhere.
   const Tensor& dy(size_t i) const { return node_.outputs[i].gradient; }
@@ -49,7 +52,7 @@ class Grads {
   void accumulate(size_t i, const Tensor& g);
 
   Node& node_;
-  bool isolate_;
+  const bool isolate_, keep_;
   std::vector<Tensor> contributions_;
 };
 

@@ -21,4 +21,9 @@ class Leaf final : public Node {
   bool replaced = false;  ///< `replace_value` gave the parameter another leaf; only copies made before have this one
 };
 
+/// The node as a Leaf; null if it is another node, or none. Cheaper than dynamic_cast, which small operations would
+/// notice.
+inline Leaf* as_leaf(Node* node) { return node && node->is_leaf ? static_cast<Leaf*>(node) : nullptr; }
+inline const Leaf* as_leaf(const Node* node) { return as_leaf(const_cast<Node*>(node)); }
+
 }  // namespace orrery

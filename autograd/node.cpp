@@ -11,7 +11,8 @@ std::atomic<u64> next_number{1};
 thread_local Observer* current_observer = nullptr;
 }  // namespace
 
-Node::Node(std::string_view name) : name(name), number(next_number++) {}
+Node::Node(std::string_view name, bool is_leaf)
+    : name(name), number(next_number.fetch_add(1, std::memory_order_relaxed)), is_leaf(is_leaf) {}
 
 // A chain of a million nodes must not be freed by a million nested destructors. So the first destructor takes all nodes
 // that nobody else owns out of their edges, and frees them one after another. They wait in a list that links the nodes
@@ -36,13 +37,15 @@ Node::~Node() {
   }
 }
 
-void Node::use_up() {
-  walked = true;
-  release();
+void Node::drop_gradients() {
   for (OutputSlot& output : outputs) output.gradient = Tensor();
 }
 
-OutputSlot& Edge::slot() const { return node->outputs[static_cast<size_t>(output)]; }
+void Node::use_up() {
+  walked = true;
+  release();
+  drop_gradients();
+}
 
 Edge edge_to(const Variable& x) {
   if (!x.node()) return {};

@@ -9,8 +9,8 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "autograd/few.h"
 #include "autograd/variable.h"
 
 namespace orrery {
@@ -37,7 +37,7 @@ struct OutputSlot {
 /// One operation on the tape.
 class Node {
  public:
-  explicit Node(std::string_view name);
+  explicit Node(std::string_view name, bool is_leaf = false);
   virtual ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
@@ -46,15 +46,18 @@ class Node {
   virtual void backward(Grads& dx) = 0;
   /// Drops what was saved for backward.
   virtual void release() = 0;
-  /// After its backward, or after a walk that failed here: drops what was saved and the gradients of the outputs.
+  /// Drops the gradients of the outputs, once they were passed on.
+  void drop_gradients();
+  /// After its backward, or after a walk that failed here: drops these and what was saved.
   void use_up();
   /// The name of this value in error messages: "gelu", or "parameter encoder.norm.weight".
   virtual std::string origin() const { return std::string(name); }
 
   const std::string_view name;
   const u64 number;  // creation number: larger is newer
-  std::vector<Edge> inputs;
-  std::vector<OutputSlot> outputs;
+  Few<Edge, 3> inputs;
+  Few<OutputSlot, 1> outputs;
+  const bool is_leaf;   // the node of a parameter: a Leaf
   bool walked = false;  // used up
   bool queued = false;  // waits for its turn in a running backward pass
   bool frozen = false;  // a parameter to which no new edge leads (Variable::set_frozen)
@@ -62,6 +65,8 @@ class Node {
  private:
   std::shared_ptr<Node> next_dying_;  // set only while nodes are freed
 };
+
+inline OutputSlot& Edge::slot() const { return node->outputs[static_cast<size_t>(output)]; }
 
 /// The edge to x, none for a constant or a frozen parameter. Error: `mutable_value` was given a tensor of another shape
 /// or dtype, so that a gradient of x would not fit its place.

@@ -10,14 +10,14 @@ namespace {
 thread_local bool recording = true;
 
 Leaf& leaf_of(const Variable& x, std::string_view operation, std::string_view rule = "only a parameter has one") {
-  auto* leaf = dynamic_cast<Leaf*>(x.node().get());
+  Leaf* leaf = as_leaf(x.node().get());
   check(leaf != nullptr, operation, rule);
   return *leaf;
 }
 
 }  // namespace
 
-Leaf::Leaf(std::string label) : Node("parameter"), label(std::move(label)) {}
+Leaf::Leaf(std::string label) : Node("parameter", true), label(std::move(label)) {}
 
 std::string Leaf::origin() const { return label.empty() ? "a parameter without a name" : "parameter " + label; }
 
@@ -29,7 +29,7 @@ void Leaf::check_gradient(std::string_view operation) const {
 
 bool Variable::wants_gradient() const { return node_ && !node_->frozen; }
 bool Variable::is_frozen() const { return node_ && node_->frozen; }
-bool Variable::is_leaf() const { return dynamic_cast<const Leaf*>(node_.get()) != nullptr; }
+bool Variable::is_leaf() const { return node_ && node_->is_leaf; }
 void Variable::clear_gradient() { mutable_gradient() = Tensor(); }
 const std::string& Variable::name() const { return leaf_of(*this, "name").label; }
 
@@ -69,7 +69,7 @@ void Variable::replace_value(Tensor value) {
 }
 
 bool Variable::is_replaced() const {
-  const auto* leaf = dynamic_cast<const Leaf*>(node_.get());
+  const Leaf* leaf = as_leaf(node_.get());
   return leaf && leaf->replaced;
 }
 
@@ -81,7 +81,9 @@ Variable constant(Tensor value) {
 Variable parameter(Tensor value, std::string name) {
   check(value.defined() && is_floating(value.dtype()), "parameter", "needs a tensor of f32 or f64");
   auto leaf = std::make_shared<Leaf>(std::move(name));
-  leaf->outputs.push_back({value.shape(), value.dtype(), Tensor()});
+  leaf->outputs.resize(1);
+  leaf->outputs[0].shape = value.shape();
+  leaf->outputs[0].dtype = value.dtype();
   return {std::move(value), std::move(leaf)};
 }
 

@@ -98,8 +98,14 @@ using Parameters = std::vector<NamedParameter>;
 /// gradients, and compute the step again. Operations that the walk had visited, including the one that failed, count as
 /// walked; those that it had not reached can be part of another loss.
 void backward(const Variable& loss);
+/// How `backward` treats the tape.
+struct BackwardOptions {
+  /// The tape stays for another walk, with what its operations saved: so the rows of a Jacobian take one forward pass.
+  /// Operations that otherwise overwrite what they saved take memory of their own.
+  bool keep = false;
+};
 /// The same from any y, given dL/dy of its shape.
-void backward(const Variable& y, const Tensor& dy);
+void backward(const Variable& y, const Tensor& dy, const BackwardOptions& options = {});
 
 /// df/dx at x, of the shape of x, for a function whose value is one number:
 ///   grad([](const Variable& x) { return sum(x * x); }, x)   // 2 x

@@ -18,32 +18,28 @@ void check_leaf(const Leaf& leaf, const Edge& edge, std::string_view user) {
          ": mutable_gradient was given another tensor");
 }
 
-bool is_leaf(const Node& node) { return dynamic_cast<const Leaf*>(&node) != nullptr; }
-
 // Gradients that wait inside the tape would be added to those of the next walk.
 void drop_gradients(Node& node) {
   node.queued = false;
-  if (is_leaf(node)) return;
-  for (OutputSlot& output : node.outputs) output.gradient = Tensor();
+  if (!node.is_leaf) node.drop_gradients();
 }
 
 }  // namespace
 
 void WalkUndo::note_leaf(const Edge& edge, std::string_view user) {
-  if (!edge.node || !edge.node->inputs.empty()) return;  // only parameters, and nodes that are used up, have no inputs
-  const auto* leaf = dynamic_cast<const Leaf*>(edge.node.get());
-  if (!leaf) return;
+  const Leaf* leaf = as_leaf(edge.node.get());
+  if (!leaf || leaf->queued) return;  // a leaf that waits was noted before
   check_leaf(*leaf, edge, user);
   const Tensor& g = edge.slot().gradient;
   leaves_.push_back({edge.node, address_of(g), g.defined() ? g.version() : 0});
 }
 
 // The node that failed may have overwritten what it saved, and written to the gradients of its inputs, which may not be
-// among `waiting` yet. A leaf is noted at each use. Its first note describes it before the walk, and is therefore
-// applied last.
+// among `waiting` yet. A leaf is noted until a gradient has arrived. Its first note describes it before the walk, and
+// is therefore applied last.
 void WalkUndo::restore(std::span<const std::shared_ptr<Node>> waiting, Node* current) noexcept {
   for (const auto& node : waiting) drop_gradients(*node);
-  if (current && !is_leaf(*current)) {
+  if (current && !current->is_leaf) {
     for (const Edge& edge : current->inputs)
       if (edge.node) drop_gradients(*edge.node);
     current->use_up();
@@ -51,7 +47,7 @@ void WalkUndo::restore(std::span<const std::shared_ptr<Node>> waiting, Node* cur
   }
   for (size_t i = leaves_.size(); i-- > 0;) {
     const NotedLeaf& before = leaves_[i];
-    Leaf& leaf = dynamic_cast<Leaf&>(*before.node);
+    Leaf& leaf = *as_leaf(before.node.get());
     Tensor& g = leaf.outputs[0].gradient;
     if (before.gradient && address_of(g) == before.gradient && g.version() == before.version) continue;
     leaf.gradient_lost = before.gradient != nullptr;

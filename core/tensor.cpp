@@ -24,8 +24,17 @@ Tensor Tensor::empty(const Shape& shape, Dtype dtype) {
   const bool sizes_known = std::all_of(shape.begin(), shape.end(), [](i64 size) { return size >= 0; });
   check(sizes_known && !__builtin_mul_overflow(result.count_, bytes_of(dtype), &bytes), "tensor", "cannot have shape ",
         shape);
+  // A single number is part of the storage: one allocation instead of two.
+  struct Number : Storage {
+    Number() { memory = element; }
+    ~Number() { memory = nullptr; }
+    alignas(i64) std::byte element[sizeof(i64)];
+  };
   try {
-    result.storage_ = std::make_shared<Storage>(bytes);
+    if (result.count_ == 1)
+      result.storage_ = std::make_shared<Number>();
+    else
+      result.storage_ = std::make_shared<Storage>(bytes);
   } catch (const MemoryLimitReached&) {
     fail("tensor", "shape ", shape, " of ", dtype, " takes ", bytes, " bytes, more than is left of the ",
          memory_counters().limit_bytes, " bytes that tensors may take (limit_memory, --max-memory)");

@@ -41,6 +41,24 @@ TEST_CASE("gradients of two fresh tapes add up") {
   }
 }
 
+TEST_CASE("a walk that keeps the tape can be repeated: the rows of a Jacobian from one forward") {
+  Variable a = leaf({1, 2, 3}), b = leaf({4, 5, 6});
+  const Variable y = times(plus(a, b), b);  // dy_i/da_i = b_i, dy_i/db_i = a_i + 2 b_i
+  for (i64 row = 0; row < 3; ++row) {
+    Tensor dy = full({3}, 0.0, f64);
+    dy.set(row, 1);
+    a.clear_gradient();
+    b.clear_gradient();
+    backward(y, dy, {.keep = row < 2});  // the last one frees the tape
+    Numbers of_a(3, 0), of_b(3, 0);
+    of_a[static_cast<size_t>(row)] = b.value().at(row);
+    of_b[static_cast<size_t>(row)] = a.value().at(row) + 2 * b.value().at(row);
+    CHECK(elements(a.gradient()) == of_a);
+    CHECK(elements(b.gradient()) == of_b);
+  }
+  CHECK(error_of([&] { backward(y, full({3}, 1.0, f64)); }).find("this tape was walked before") != std::string::npos);
+}
+
 TEST_CASE("backward from any y takes dL/dy of its shape and dtype") {
   const Variable a = leaf({1, 2}), b = leaf({3, 4});
   backward(times(a, b), Tensor::of<double>({2}, {10, 100}));

@@ -16,6 +16,34 @@ TEST_CASE("promise 6: promise 8: promise 10: every sample of an operation is pro
   samples::check_table(operation_samples());
 }
 
+TEST_CASE("walks that keep the tape give the gradients of a fresh tape, for every operation and layer") {
+  const auto gradients = [](Checkable& f) {
+    std::vector<Tensor> all;
+    for (NamedParameter& leaf : f.leaves) {
+      all.push_back(leaf.value.gradient());
+      leaf.value.clear_gradient();
+    }
+    return all;
+  };
+  for (const auto* table : {&operation_samples(), &nn::module_samples()}) {
+    for (const Sample& sample : *table) {
+      INFO(sample.name, ", ", sample.variant);
+      Checkable fresh = sample.build(f32), kept = sample.build(f32);
+      const Variable expected = fresh.output(), y = kept.output();
+      if (!y.wants_gradient()) continue;
+      const Tensor dy = samples::cotangent(y.shape());
+      backward(expected, dy);
+      const std::vector<Tensor> right = gradients(fresh);
+      for (const bool keep : {true, true, false}) {
+        backward(y, dy, {.keep = keep});
+        const std::vector<Tensor> got = gradients(kept);
+        REQUIRE(got.size() == right.size());
+        for (size_t i = 0; i < right.size(); ++i) CHECK(same_bits(got[i], right[i]));
+      }
+    }
+  }
+}
+
 TEST_CASE("promise 6: every function in autograd/ops.h has a sample, and every sample a function") {
   const std::set<std::string> functions = samples::operations();
   CHECK(functions.size() > 30);

@@ -82,6 +82,7 @@ template <class Formula> struct FeedForward {
   // is written chunk by chunk.
   void backward(const Tensor& dy, Grads& dx) {
     const Tensor x_rows = as_rows(x), dy_rows = as_rows(dy);
+    if (dx.keeps()) z = z.clone();
     const i64 rows = z.size(0), d_ff = z.size(1), chunk = row_chunk(rows, d_ff, z.dtype());
     const Tensor inner = Tensor::empty({chunk, d_ff}, z.dtype());
     Tensor db1;

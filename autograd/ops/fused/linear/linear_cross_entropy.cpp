@@ -62,7 +62,10 @@ struct LinearCrossEntropy {
     size_t input = 0;
     for (Tensor* gradient : {&dx, &dW, &db}) {
       if (grads.wanted(input) && gradient->defined()) {
-        if (factor != 1) scale_in_place(*gradient, factor);
+        if (grads.keeps())
+          *gradient = scale(*gradient, factor);
+        else if (factor != 1)
+          scale_in_place(*gradient, factor);
         grads.add(input, std::move(*gradient));
       }
       ++input;
