@@ -13,10 +13,14 @@ using namespace orrery;
 namespace {
 
 // The operations that need neither inputs nor outputs for their derivative, or have computed it in the forward pass.
-const std::set<std::string> save_nothing{
-    "add",     "sub",    "neg",   "scale", "shift",  "by_distance", "sum",          "mean",     "reshape",
-    "permute", "concat", "slice", "split", "split3", "dropout",     "zero_padding", "residual", "linear_cross_entropy",
-    "rotary"};
+const std::set<std::string> save_nothing{"add",          "sub",          "neg",
+                                         "scale",        "shift",        "by_distance",
+                                         "sum",          "mean",         "reshape",
+                                         "permute",      "concat",       "slice",
+                                         "split",        "split3",       "dropout",
+                                         "zero_padding", "residual",     "linear_cross_entropy",
+                                         "rotary",       "broadcast_to", "cumulative_sum",
+                                         "select"};
 
 // Names of all operations on the tape behind y.
 void collect_names(const Variable& y, std::set<std::string>& names) {
@@ -73,9 +77,13 @@ TEST_CASE("promise 11: a value changed in place is an error naming the operation
       if (!error.empty()) named.insert(error.substr(0, error.find(" (backward)")));
     }
   }
-  named.insert("embedding");
-  named.insert("embedding_sum");  // save their ids alone: below
-  named.insert("attention");      // is made of the others
+  // These save their ids or condition alone: below.
+  for (const char* name : {"embedding", "embedding_sum", "index_rows", "where", "gather", "scatter"})
+    named.insert(name);
+  // These are made of the others.
+  for (const char* name :
+       {"attention", "variance", "normalize", "log_sum_exp", "mse", "bce_with_logits", "kl_divergence"})
+    named.insert(name);
   std::set<std::string> expected = samples::names_of(operation_samples());
   for (const std::string& name : save_nothing) CHECK(expected.erase(name) == 1);
   for (const std::string& name : expected) CHECK_MESSAGE(named.count(name) == 1, name);
@@ -88,10 +96,16 @@ TEST_CASE("promise 11: ids and targets changed in place are errors too") {
   const Variable weight = parameter(full({3, 2}, 1.0)), logits = parameter(full({3, 4}, 1.0));
   const Variable rows = sum(embedding(weight, ids)), loss = cross_entropy(logits, ids);
   const Variable sums = sum(embedding_sum(weight, ids.reshape({1, 3}), 2, constant(full({3, 2}, 1.0))));
+  const Tensor places = ids.reshape({3, 1});
+  const Variable column = sum(logits, {1}, true), picked = sum(gather(column, 0, places)),
+                 moved = sum(scatter(column, 0, places, column)), chosen = sum(where(ids, column, 2.0 * column));
   ids.write<i32>()[0] = 1;
   CHECK(small::error_of([&] {
           backward(rows);
         }).starts_with("embedding (backward): saved tensor: a tensor of shape [3]"));
   CHECK(small::error_of([&] { backward(sums); }).starts_with("embedding_sum (backward): saved tensor"));
   CHECK(small::error_of([&] { backward(loss); }).starts_with("cross_entropy (backward): saved tensor"));
+  CHECK(small::error_of([&] { backward(picked); }).starts_with("gather (backward): saved tensor"));
+  CHECK(small::error_of([&] { backward(moved); }).starts_with("scatter (backward): saved tensor"));
+  CHECK(small::error_of([&] { backward(chosen); }).starts_with("where (backward): saved tensor"));
 }
