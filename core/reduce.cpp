@@ -199,9 +199,9 @@ template <bool smallest> struct Extreme {
 };
 
 // Which of x[0..n) is the largest: the first one, and NaN only if it is the first of all.
+constexpr i64 short_row = 128;
 template <class T> i64 index_of_largest(const T* x, i64 n) {
-  constexpr i64 piece = 128;
-  if (n <= piece) return std::max_element(x, x + n) - x;
+  constexpr i64 piece = short_row;
   if (x[0] != x[0]) return 0;
   i64 from = 0;
   T largest = x[0];
@@ -347,8 +347,11 @@ Tensor argmax(const Tensor& x) {
   dispatch_floating(x.dtype(), "argmax", [&](auto t) {
     using T = decltype(t);
     const T* from = x.data<T>();
-    for_rows(y.count(), columns,
-             [=](i64 row) { index[row] = static_cast<i32>(index_of_largest(from + row * columns, columns)); });
+    for_rows(y.count(), columns, [=](i64 row) {
+      const T* x_row = from + row * columns;
+      index[row] = static_cast<i32>(columns <= short_row ? std::max_element(x_row, x_row + columns) - x_row
+                                                         : index_of_largest(x_row, columns));
+    });
   });
   return y;
 }
