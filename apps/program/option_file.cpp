@@ -115,9 +115,14 @@ void add_config(CLI::App& command, std::string& path, const std::vector<CLI::Opt
     path = model_in(given);
     const std::string operation = "read " + path;
     const bool is_model = holds_model(path);
-    const Json values = parse_json_object(options_text(path, operation, is_model), operation);
+    Json values = parse_json_object(options_text(path, operation, is_model), operation);
     const std::vector<CLI::Option*> options = is_model ? for_models : options_of(command);
     check_known(values, options, operation, is_model);
+    for (const CLI::Option* option : options) {
+      const auto others = option->get_excludes();  // --epochs wins over the file's --steps
+      if (std::any_of(others.begin(), others.end(), [](const CLI::Option* other) { return other->count() > 0; }))
+        values.erase(name_in_file(*option));
+    }
     take_options(options, values, operation);
   };
   command

@@ -6,8 +6,8 @@
 //     "norm-first": true
 //   }
 // The names are those of --help without the two dashes in front. An option in the file counts as if it were typed,
-// except that the same option on the command line wins. A training keeps its options in the metadata of the files that
-// it saves, so --config also takes a saved model.
+// except that the same option on the command line wins, and one that excludes it. A training keeps its options in the
+// metadata of the files that it saves, so --config also takes a saved model.
 #pragma once
 
 #include <functional>

@@ -276,4 +276,10 @@ bool matches_any(const std::vector<std::string>& patterns, const std::string& te
 
 std::string listed(const std::vector<std::string>& names) { return joined(names, ", "); }
 
+std::string some_of(const std::vector<std::string>& names, size_t most) {
+  if (names.size() <= most) return listed(names);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(most);
+  return listed({names.begin(), end}) + " and " + std::to_string(names.size() - most) + " more";
+}
+
 }  // namespace orrery

@@ -117,5 +117,7 @@ std::string typed_name(const CLI::Option* option);
 bool matches_any(const std::vector<std::string>& patterns, const std::string& text);
 /// "a, b, c"
 std::string listed(const std::vector<std::string>& names);
+/// "a, b, c and 12 more", of more than `most` names.
+std::string some_of(const std::vector<std::string>& names, size_t most);
 
 }  // namespace orrery

@@ -148,19 +148,20 @@ void choose(TrainingProgram& program) {
       whole + budget.slept - budget.afterwards, [watch = program.watch] { return watch.seconds(); }, budget.most_steps);
 }
 
-// "a, b, c and 12 more"
-std::string some_of(const std::vector<std::string>& names) {
-  constexpr size_t most = 5;
-  if (names.size() <= most) return listed(names);
-  return listed({names.begin(), names.begin() + most}) + " and " + std::to_string(names.size() - most) + " more";
-}
-
-// Gives the model the weights of --init that fit, and says which do not.
-void start_from(const std::string& path, nn::Module& module) {
+// Gives the model the weights of --init that fit, and says which do not. Error: some that must fit do not.
+void start_from(TrainingProgram& program, nn::Module& module) {
+  constexpr size_t most_shown = 5;
+  const std::string& path = program.run.init;
   const nn::Loaded loaded = nn::load(module, path, {.partial = true});
+  const auto may_lack = [&](const std::string& name) { return program.may_lack(name); };
+  if (!std::all_of(loaded.missing.begin(), loaded.missing.end(), may_lack) ||
+      !std::all_of(loaded.left_over.begin(), loaded.left_over.end(), may_lack))
+    nn::load(module, path);  // its error says what is missing
   std::cerr << "starting from " << harmless(path) << '\n';
-  if (!loaded.missing.empty()) std::cerr << "  not in it: " << harmless(some_of(loaded.missing)) << '\n';
-  if (!loaded.left_over.empty()) std::cerr << "  left over: " << harmless(some_of(loaded.left_over)) << '\n';
+  if (!loaded.missing.empty()) std::cerr << "  not in it: " << harmless(some_of(loaded.missing, most_shown)) << '\n';
+  if (!loaded.left_over.empty())
+    std::cerr << "  left over: " << harmless(some_of(loaded.left_over, most_shown)) << '\n';
+  program.started();
 }
 
 int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* state) {
@@ -170,7 +171,7 @@ int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* s
   nn::Module& module = task.module();
   task.recipe().minutes = program.run.time_limit;
   files.check_room(task.recipe(), module.parameter_count());
-  if (!state && !program.run.init.empty()) start_from(program.run.init, module);
+  if (!state && !program.run.init.empty()) start_from(program, module);
   Trainer trainer(task);
   if (state) trainer.load_state(*state);
   phase.reset();

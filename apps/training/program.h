@@ -56,6 +56,10 @@ class TrainingProgram {
   virtual i64 expected_parameters() const = 0;
   /// Makes the model, and what trains it; it lives as long as the program, or until the next call.
   virtual Task& build() = 0;
+  /// Whether a model may lack the tensor of this name in the file of --init, or the other way round.
+  virtual bool may_lack(const std::string& /*on_disk*/) const { return true; }
+  /// The model has the weights of --init that fit.
+  virtual void started() {}
 
   /// For --minutes: a training of this task that went well. Without one, the batch stays as it is.
   virtual std::optional<KnownTraining> known_training() { return std::nullopt; }

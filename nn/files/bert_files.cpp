@@ -70,14 +70,13 @@ std::vector<std::string> published_labels(const Json& json, const std::string& o
   return labels;
 }
 
-// Whether a model can lack a tensor of this name, or not use it: it is of a head, or of the pooler.
+}  // namespace
+
 bool is_of_task(const std::string& name) {
   const Family& bert = family("bert");
   const std::string bare = name.starts_with(bert.prefix) ? name.substr(bert.prefix.size()) : name;
   return bare.starts_with("pooler.") || bert.marks(bare, NamePattern::head) || bert.marks(bare, NamePattern::copy);
 }
-
-}  // namespace
 
 BertConfig published_bert_config(const std::string& text, const std::string& operation) {
   Json json = parse_json_object(text, operation);
