@@ -12,9 +12,6 @@
 #include "apps/data/characters.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
-#include "apps/data/vocabulary.h"
-#include "core/files/safetensors.h"
-#include "core/files/shards.h"
 #include "nn/models/config_json.h"
 
 namespace orrery {
@@ -139,13 +136,13 @@ struct WordPiece::Contents {
 WordPiece::WordPiece(const std::string& vocabulary, bool lower_case)
     : contents_(std::make_shared<const Contents>(vocabulary, lower_case)) {}
 
-WordPiece WordPiece::of_folder(const std::string& folder) {
-  const auto in_folder = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
-  const std::string vocabulary = in_folder("vocab.txt"), options = in_folder("tokenizer_config.json");
+WordPiece WordPiece::of_file(const std::string& vocabulary) {
+  const std::string options = std::filesystem::path(vocabulary).replace_filename("tokenizer_config.json").string();
   bool lower_case = true;
   if (std::filesystem::exists(options)) {
     const Json json = parse_json_object(read_text(options), "read " + options);
-    nn::config_json::Reader read("read " + options, json);
+    const std::string operation = "read " + options;
+    nn::config_json::Reader read(operation, json);
     std::optional<bool> strip_accents;
     bool chinese = true;
     read("do_lower_case", lower_case);
@@ -156,14 +153,6 @@ WordPiece WordPiece::of_folder(const std::string& folder) {
   }
   const std::string text = read_text(vocabulary);
   return within("read " + vocabulary, [&] { return WordPiece(text, lower_case); });
-}
-
-WordPiece WordPiece::of_model(const std::string& path) {
-  const std::string file = model_file(path);
-  const Metadata metadata = read_safetensors_metadata(file);
-  const auto found = metadata.find(std::string(vocabulary_key));
-  if (found == metadata.end()) return of_folder(std::filesystem::path(file).parent_path().string());
-  return within("load " + file, [&] { return from_json(found->second); });
 }
 
 i64 WordPiece::size() const { return std::ssize(contents_->tokens); }

@@ -28,11 +28,9 @@ struct BertText {
 /// Copies share their contents, which never change.
 class WordPiece {
  public:
-  /// Of a folder of Hugging Face: vocab.txt and, if there is one, tokenizer_config.json for "do_lower_case". Errors:
-  /// of reading; those of the constructor; an option that changes what we do.
-  static WordPiece of_folder(const std::string& folder);
-  /// Of the model at `path`, a file or a folder: from its metadata or, if they have none, of the folder that it is in.
-  static WordPiece of_model(const std::string& path);
+  /// Of Hugging Face's vocab.txt and, if there is one beside it, tokenizer_config.json for "do_lower_case". Errors: of
+  /// reading; those of the constructor; an option that changes what we do.
+  static WordPiece of_file(const std::string& vocabulary);
   /// `vocabulary` has a token on each line, whose ids are their numbers from 0. Error: it has no [PAD], [UNK], [CLS],
   /// [SEP] or [MASK].
   explicit WordPiece(const std::string& vocabulary, bool lower_case = true);

@@ -18,56 +18,48 @@
 
 #include "apps/data/line_reader.h"
 #include "apps/data/text_file.h"
-#include "apps/data/word_piece.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/text_encoder.h"
 #include "core/files/json.h"
 #include "core/files/shards.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "nn/files/bert_files.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
+namespace {
 
-/// The vectors of these texts, each of its ids with [CLS] and [SEP]: f64 [N, d_model], of length 1. Texts of similar
-/// lengths are read together, at most `batch_tokens` with padding.
-Tensor sentence_vectors(const nn::Bert& model, const std::vector<BertText>& texts, i64 batch_tokens) {
+// The vectors of these texts: f64 [N, d_model], of length 1. Texts of similar lengths are read together.
+Tensor sentence_vectors(const nn::Bert& model, const EncodedTexts& texts) {
+  constexpr i64 most_rows = 1024, most_tokens = 4096;
   const NoGradient nothing_recorded;
-  const i64 N = std::ssize(texts), d_model = model.config.layer.d_model;
-  std::vector<size_t> order(texts.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return texts[a].ids.size() < texts[b].ids.size(); });
-  Tensor vectors = zeros({N, d_model}, f64);
-  for (i64 begin = 0, end = 0; begin < N; begin = end) {
-    const auto length = [&](i64 row) { return std::ssize(texts[order[static_cast<size_t>(row)]].ids); };
-    while (end < N && (end == begin || (end + 1 - begin) * length(end) <= batch_tokens)) ++end;
-    const i64 B = end - begin, S = length(end - 1);
-    Tensor ids = full({B, S}, 0), lengths = full({B}, 0);
-    for (i64 b = 0; b < B; ++b) {
-      const std::vector<i32>& text = texts[order[static_cast<size_t>(begin + b)]].ids;
-      std::copy(text.begin(), text.end(), ids.write<i32>() + b * S);
-      lengths.write<i32>()[b] = static_cast<i32>(text.size());
-    }
+  const i64 d_model = model.config.layer.d_model;
+  Tensor vectors = zeros({std::ssize(texts), d_model}, f64);
+  const translate::BatchesByLength batches = batches_of(texts, most_rows, Rng(0), most_tokens);
+  for (i64 i = 0; i < batches.in_epoch(); ++i) {
+    const std::span<const i64> items = batches.sorted_batch(i);
     nn::Pass pass = nn::Pass::inference();
-    const Tensor hidden = model.hidden(ids, {}, Mask::padding(lengths), pass).value().to(f64);
-    for (i64 b = 0; b < B; ++b) {
-      double* const sum = vectors.write<double>() + static_cast<i64>(order[static_cast<size_t>(begin + b)]) * d_model;
-      const double* row = hidden.data<double>() + b * S * d_model;
-      for (i64 s = 0; s < lengths.data<i32>()[b]; ++s, row += d_model)
+    const Tensor ids = ids_of(texts, items, model.config.pad_id);
+    const Tensor hidden = model.hidden(ids, Tensor(), pass).value().to(f64);
+    const double* of_text = hidden.data<double>();
+    for (const i64 item : items) {
+      double* const sum = vectors.write<double>() + item * d_model;
+      const double* row = of_text;
+      for (size_t s = 0; s < texts[static_cast<size_t>(item)].ids.size(); ++s, row += d_model)
         std::transform(sum, sum + d_model, row, sum, std::plus<>());
       const double norm = std::sqrt(std::inner_product(sum, sum + d_model, sum, 0.0));
       std::transform(sum, sum + d_model, sum, [=](double x) { return x / norm; });
+      of_text += ids.size(1) * d_model;
     }
   }
   return vectors;
 }
-
-namespace {
 
 struct EmbedOptions {
   std::string load, nearest;
@@ -75,26 +67,24 @@ struct EmbedOptions {
   bool ids = false;
 };
 
-constexpr i64 batch_tokens = 4096;
-constexpr size_t lines_at_once = 1024;  // read together
-
 // Cuts lines into tokens, and counts.
 struct Reader {
-  WordPiece pieces;
-  i64 most, lines = 0, cut = 0, first_cut = 0;
+  TextReader encoded;
+  i64 lines = 0, cut = 0, first_cut = 0;
 
-  BertText read(std::string_view line, const std::string& source) {
+  EncodedText read(std::string_view line, const std::string& source) {
     ++lines;
-    BertText text = within("read " + source, [&] {
-      return within("line " + std::to_string(lines), [&] { return pieces.read(line, most); });
+    EncodedText read = within("read " + source, [&] {
+      return within("line " + std::to_string(lines),
+                    [&] { return encoded(LabelledText{.words = {std::string(line)}}); });
     });
-    if (text.left_out > 0 && cut++ == 0) first_cut = lines;
-    return text;
+    if (read.is_cut && cut++ == 0) first_cut = lines;
+    return read;
   }
   void warn(const std::string& source) const {
     if (cut > 0)
       std::cerr << "warning: " << cut << (cut == 1 ? " line of " : " lines of ") << source << " (line " << first_cut
-                << (cut == 1 ? ") was" : " is the first) were") << " cut to " << most << " tokens\n";
+                << (cut == 1 ? ") was" : " is the first) were") << " cut to " << encoded.most_tokens << " tokens\n";
   }
 };
 
@@ -108,11 +98,11 @@ struct Known {
 Known known_sentences(const std::string& path, const nn::Bert& model, Reader reader) {
   Known known{.text = read_text(path), .lines = {}, .vectors = {}};
   known.lines = lines_of(known.text);
-  std::vector<BertText> texts;
+  EncodedTexts texts;
   for (const std::string_view line : known.lines) texts.push_back(reader.read(line, path));
   reader.warn(harmless(path));
   const Phase phase("computing the vectors of " + path);
-  known.vectors = sentence_vectors(model, texts, batch_tokens);
+  known.vectors = sentence_vectors(model, texts);
   return known;
 }
 
@@ -139,6 +129,7 @@ void print_nearest(const std::string& line, const double* vector, const Known& k
 
 // Cuts, computes and prints what `answer` makes of each batch of lines, until the input ends or Ctrl-C.
 template <class Answer> int for_lines_of_input(Reader& reader, const Answer& answer) {
+  constexpr size_t lines_at_once = 1024;
   const std::string source = "standard input";
   if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
   const Interrupt interrupt;
@@ -147,7 +138,7 @@ template <class Answer> int for_lines_of_input(Reader& reader, const Answer& ans
   while (std::cout.good() && !stopped()) {
     const std::vector<translate::Line> lines = input.read(lines_at_once, stopped);
     if (lines.empty()) break;
-    std::vector<BertText> texts;
+    EncodedTexts texts;
     for (const translate::Line& line : lines) {
       check(line.is_whole, "read " + source, "line ", reader.lines + 1, " has more than ",
             translate::LineReader::longest_line, " bytes");
@@ -164,33 +155,36 @@ template <class Answer> int for_lines_of_input(Reader& reader, const Answer& ans
 void check_pooling(const std::string& path) {
   const auto said = std::filesystem::path(model_file(path)).parent_path() / "1_Pooling" / "config.json";
   if (!std::filesystem::exists(said)) return;
-  const Json json = parse_json_object(read_text(said.string()), "read " + said.string());
-  check(json.value("pooling_mode_mean_tokens", false), "read " + said.string(),
-        "only pooling_mode_mean_tokens is known");
+  const std::string operation = "read " + said.string();
+  const Json json = parse_json_object(read_text(said.string()), operation);
+  bool is_mean = false;
+  nn::config_json::Reader(operation, json)("pooling_mode_mean_tokens", is_mean);
+  check(is_mean, operation, "only pooling_mode_mean_tokens is known");
 }
 
 int embed(const EmbedOptions& options) {
   set_threads(static_cast<int>(options.threads));
-  Reader reader{.pieces = WordPiece::of_model(options.load), .most = options.most_tokens};
+  const TextTokens tokens = TextTokens::of_model(read_safetensors_metadata(options.load), options.load);
+  Reader reader{.encoded = {tokens, nn::BertConfig(), options.most_tokens}};
   if (options.ids)
-    return for_lines_of_input(reader, [](const auto&, const std::vector<BertText>& texts) {
-      for (const BertText& text : texts)
+    return for_lines_of_input(reader, [](const auto&, const EncodedTexts& texts) {
+      for (const EncodedText& text : texts)
         for (const i32& id : text.ids) std::cout << id << (&id == &text.ids.back() ? '\n' : ' ');
     });
   check_pooling(options.load);
   nn::BertConfig config = nn::bert_config(options.load);
   config.head = nn::BertHead::none;
   config.labels.clear();
+  config.pad_id = tokens.pad();
+  tokens.check_fit(config, options.load);
   Rng zeros = Rng::of_zeros();
   nn::Bert model = nn::load_bert(options.load, config, zeros);
-  check(reader.pieces.size() <= config.vocab_size, "load " + options.load, "the vocabulary has ", reader.pieces.size(),
-        " tokens, the model only ", config.vocab_size);
-  reader.most = std::min(reader.most, config.max_positions);
+  reader.encoded.most_tokens = std::min(options.most_tokens, config.max_positions);
   std::optional<Known> known;
   if (!options.nearest.empty()) known = known_sentences(options.nearest, model, reader);
   print_start(std::cerr, {.parameters = model.parameter_count()});
-  return for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const std::vector<BertText>& texts) {
-    const Tensor vectors = sentence_vectors(model, texts, batch_tokens);
+  return for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const EncodedTexts& texts) {
+    const Tensor vectors = sentence_vectors(model, texts);
     for (size_t i = 0; i < lines.size(); ++i) {
       const double* const vector = vectors.data<double>() + static_cast<i64>(i) * vectors.size(1);
       if (known)

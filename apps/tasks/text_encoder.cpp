@@ -10,6 +10,7 @@
 #include "core/files/json.h"
 #include "core/files/shards.h"
 #include "core/tensor_ops.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
@@ -17,7 +18,10 @@ namespace {
 // Both kinds of tokens are JSON that says its kind.
 bool are_word_pieces(const std::string& json) {
   constexpr JsonLimits limits{.bytes = size_t{1} << 27, .values = 2 * largest_vocabulary + 100};
-  return parse_json_object(json, "vocabulary", limits).value("kind", "") == "WordPiece";
+  const Json object = parse_json_object(json, "vocabulary", limits);
+  std::string kind;
+  nn::config_json::Reader("vocabulary", object)("kind", kind);
+  return kind == "WordPiece";
 }
 
 }  // namespace
@@ -41,11 +45,13 @@ i32 TextTokens::pad() const {
   return words ? words->pad() : pad_id;
 }
 
-std::vector<i32> TextTokens::ids(std::string_view text) const {
-  std::vector<i32> ids = std::visit([&](const auto& pieces) { return pieces.ids(text); }, pieces_);
+i32 TextTokens::unknown() const {
   const auto* const words = std::get_if<WordPiece>(&pieces_);
-  if (ids.empty()) ids.push_back(words ? words->unknown() : unknown_id);
-  return ids;
+  return words ? words->unknown() : unknown_id;
+}
+
+std::vector<i32> TextTokens::ids(std::string_view text) const {
+  return std::visit([&](const auto& pieces) { return pieces.ids(text); }, pieces_);
 }
 
 Metadata TextTokens::metadata() const {
@@ -64,14 +70,20 @@ std::optional<TextTokens> TextTokens::in(const Metadata& metadata, const std::st
 
 TextTokens TextTokens::of_model(const Metadata& metadata, const std::string& path) {
   if (const std::optional<TextTokens> own = in(metadata, path)) return *own;
-  return TextTokens(WordPiece::of_folder(std::filesystem::path(model_file(path)).parent_path().string()));
+  return TextTokens(WordPiece::of_file(std::filesystem::path(model_file(path)).replace_filename("vocab.txt").string()));
+}
+
+void TextTokens::check_fit(const nn::BertConfig& config, const std::string& path) const {
+  check(size() <= config.vocab_size, "load " + path, "the vocabulary has ", size(), " tokens, the model only ",
+        config.vocab_size);
 }
 
 EncodedText TextReader::operator()(const LabelledText& text) const {
   EncodedText encoded{.ids = {tokens.cls()}, .words = std::ssize(text.words)};
   const size_t most = static_cast<size_t>(most_tokens) - 1;  // before [SEP]
   for (const std::string& word : text.words) {
-    const std::vector<i32> pieces = tokens.ids(word);
+    std::vector<i32> pieces = tokens.ids(word);
+    if (pieces.empty() && config.head == nn::BertHead::token) pieces = {tokens.unknown()};
     const size_t place = encoded.ids.size(), kept = std::min(pieces.size(), most - place);
     if (config.head == nn::BertHead::sentence)
       encoded.places = {0};
@@ -81,10 +93,11 @@ EncodedText TextReader::operator()(const LabelledText& text) const {
     encoded.ids.insert(encoded.ids.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
   }
   encoded.ids.push_back(tokens.sep());
-  for (const std::string& label : text.labels) {
-    const auto found = std::find(config.labels.begin(), config.labels.end(), label);
-    check(found != config.labels.end(), "labels", text.place, ": ", printable(label), " is none of the model's, ",
-          listed(config.labels));
+  for (size_t i = 0; i < text.labels.size(); ++i) {
+    const auto found = std::find(config.labels.begin(), config.labels.end(), text.labels[i]);
+    check(found != config.labels.end(), "labels", text.place,
+          text.line > 0 ? std::to_string(text.line + static_cast<i64>(i)) : "", ": ", printable(text.labels[i]),
+          " is none of the model's, ", some_of(config.labels, 5));
     encoded.right.push_back(static_cast<i32>(found - config.labels.begin()));
   }
   return encoded;
@@ -96,10 +109,11 @@ EncodedTexts TextReader::operator()(const std::vector<LabelledText>& texts) cons
   return encoded;
 }
 
-translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers) {
+translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers, i64 tokens) {
   std::vector<translate::BatchesByLength::Lengths> lengths;
   for (const EncodedText& text : texts) lengths.emplace_back(std::ssize(text.ids), 0);
-  return {std::move(lengths), [rows](const translate::BatchShape& shape) { return shape.rows <= rows; }, numbers};
+  const auto fits = [=](const translate::BatchShape& shape) { return shape.rows <= rows && shape.tokens() <= tokens; };
+  return {std::move(lengths), fits, numbers};
 }
 
 Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad) {

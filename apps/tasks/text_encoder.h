@@ -4,6 +4,7 @@
 // (Devlin et al. 2018, "BERT", sections 4 and 5.3). What is beyond the most tokens of a text is cut off.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,9 +28,8 @@ class TextTokens {
   explicit TextTokens(WordPiece pieces) : pieces_(std::move(pieces)) {}
 
   i64 size() const;
-  i32 cls() const, sep() const, pad() const;
-  /// The pieces of a text or a word, without [CLS] and [SEP]. At least one: what has none is unknown. Error: text that
-  /// is not UTF-8.
+  i32 cls() const, sep() const, pad() const, unknown() const;
+  /// The pieces of a text or a word, without [CLS] and [SEP]. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view text) const;
 
   /// As metadata of a model.
@@ -38,6 +38,8 @@ class TextTokens {
   static std::optional<TextTokens> in(const Metadata& metadata, const std::string& path);
   /// The same, or those of the vocab.txt beside the model. Error: there is none.
   static TextTokens of_model(const Metadata& metadata, const std::string& path);
+  /// Error of "load PATH": the model there has not so many tokens.
+  void check_fit(const nn::BertConfig& config, const std::string& path) const;
 
  private:
   std::variant<Vocabulary, WordPiece> pieces_;
@@ -47,7 +49,8 @@ class TextTokens {
 struct LabelledText {
   std::vector<std::string> words{};   ///< or the whole text, if it has one label
   std::vector<std::string> labels{};  ///< one for each; none if they are to be found out
-  std::string place{};                ///< "FILE, row 7 (line 9)", for errors
+  std::string place{};                ///< "FILE, row 7 (line 9)", for errors; or "FILE, line " and
+  i64 line = 0;                       ///< that of the first word, if each word has a line
 };
 
 /// The same as numbers.
@@ -66,13 +69,15 @@ struct TextReader {
   nn::BertConfig config;
   i64 most_tokens = 0;  ///< of a text, [CLS] and [SEP] included
 
-  /// Errors: a label that the model does not have, with its place; text that is not UTF-8.
+  /// A word without pieces, of which a label is to be read, is unknown. Errors: a label that the model does not have,
+  /// with its place; text that is not UTF-8.
   EncodedText operator()(const LabelledText& text) const;
   EncodedTexts operator()(const std::vector<LabelledText>& texts) const;
 };
 
-/// Batches of at most so many texts.
-translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers);
+/// Batches of at most so many texts, and tokens with padding; a longer text stands alone.
+translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const Rng& numbers,
+                                      i64 tokens = std::numeric_limits<i64>::max());
 /// i32 [B, S] with the ids of some texts, filled up with `pad`.
 Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad);
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/vocabulary.h"
+#include "apps/tasks/text_encoder.h"
 #include "core/files/file.h"
 #include "core/files/json.h"
 #include "core/files/safetensors.h"
@@ -74,18 +75,23 @@ TEST_CASE("pieces become words again, special tokens vanish, and a vocabulary co
 TEST_CASE("a model's vocabulary is in its metadata or in vocab.txt beside it, whose options are beside that") {
   const TemporaryFolder folder;
   const std::string model = folder / "model.safetensors", vocabulary = folder / "vocab.txt";
+  const auto tokens_of = [](const std::string& path) {
+    return TextTokens::of_model(read_safetensors_metadata(path), path);
+  };
   write_safetensors(model, {}, {{std::string(vocabulary_key), WordPiece(few, false).to_json()}});
-  CHECK(WordPiece::of_model(model).ids("Un un") == Ids{1, 5});
+  CHECK(tokens_of(model).ids("Un un") == Ids{1, 5});
   write_safetensors(model, {});
-  CHECK(small::contains(error_of([&] { WordPiece::of_model(model); }), "vocab.txt"));
+  CHECK(small::contains(error_of([&] { tokens_of(model); }), "vocab.txt"));
   set_contents(vocabulary, few);
-  CHECK(WordPiece::of_model(folder.path().string()).ids("Un un") == Ids{5, 5});
+  CHECK(tokens_of(folder.path().string()).ids("Un un") == Ids{5, 5});
   set_contents(folder / "tokenizer_config.json", R"({"do_lower_case": false})");
-  CHECK(WordPiece::of_model(model).ids("Un un") == Ids{1, 5});
+  CHECK(tokens_of(model).ids("Un un") == Ids{1, 5});
+  CHECK(WordPiece::of_file(vocabulary).ids("Un un") == Ids{1, 5});
   set_contents(folder / "tokenizer_config.json", R"({"do_lower_case": false, "strip_accents": true})");
-  CHECK(small::contains(error_of([&] { WordPiece::of_model(model); }), "accents must be stripped with do_lower_case"));
+  CHECK(small::contains(error_of([&] { tokens_of(model); }), "accents must be stripped with do_lower_case"));
   set_contents(folder / "tokenizer_config.json", "{}");
   set_contents(vocabulary, "a\n");
-  CHECK(error_of([&] { WordPiece::of_model(model); }) ==
-        "read " + vocabulary + ": WordPiece: the vocabulary has no [PAD]");
+  CHECK(error_of([&] { tokens_of(model); }) == "read " + vocabulary + ": WordPiece: the vocabulary has no [PAD]");
+  write_safetensors(model, {}, {{std::string(vocabulary_key), R"({"kind": 3})"}});
+  CHECK(error_of([&] { tokens_of(model); }) == "load " + model + ": vocabulary: kind must be text, not 3");
 }

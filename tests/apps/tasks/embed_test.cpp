@@ -103,6 +103,7 @@ TEST_CASE("embed says in one line what is wrong with a folder, a file or a line"
   std::filesystem::create_directory(f.folder / "1_Pooling");
   fails_with("1_Pooling/config.json", "{\"pooling_mode_cls_token\": true}", "only pooling_mode_mean_tokens is known");
   set_contents(f.folder / "1_Pooling/config.json", "{\"pooling_mode_mean_tokens\": true}");
+  fails_with("1_Pooling/config.json", "{\"pooling_mode_mean_tokens\": 1}", "must be true or false, not 1");
   fails_with("vocab.txt", "a\n", "vocab.txt: WordPiece: the vocabulary has no [PAD]");
   fails_with("vocab.txt", std::string(words) + "more\n", "the vocabulary has 12 tokens, the model only 11");
   std::filesystem::remove(f.folder / "vocab.txt");
