@@ -4,6 +4,7 @@
 //   accuracy   the share of texts whose label is right
 //   macro F1   the mean over the labels of 2 right / (texts of this label + texts taken for it)
 #include <algorithm>
+#include <iostream>
 #include <numeric>
 
 #include "apps/data/corpus.h"
@@ -11,6 +12,7 @@
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
+#include "apps/program/terminal.h"
 #include "apps/tasks/label_task.h"
 #include "core/error.h"
 
@@ -43,6 +45,7 @@ class Classify final : public LabelTask {
   nn::BertHead head() const override { return nn::BertHead::sentence; }
   std::string description() const override { return "Labels of texts: learn them from a table, evaluate, label lines"; }
   std::string example() const override { return "train.tsv --text review --label stars"; }
+  std::string answers() const override { return "the label of each, its probability and the line"; }
   void add_columns(CLI::App& command) override {
     add_text(command, "--text", text_, "COLUMN", "The column of texts; if not given, text");
     add_text(command, "--label", label_, "COLUMN", "The column of their labels; if not given, label");
@@ -57,6 +60,9 @@ class Classify final : public LabelTask {
 
 std::vector<LabelledText> Classify::read(const std::string& path) const {
   Table table = read_table(path);
+  if (const i64 left_out = table.empty_lines; left_out > 0)
+    std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " empty line is" : " empty lines are")
+              << " left out\n";
   const size_t text = table.column(text_), label = table.column(label_);
   std::vector<LabelledText> texts;
   for (size_t i = 0; i < table.rows.size(); ++i) {

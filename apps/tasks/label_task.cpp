@@ -61,13 +61,35 @@ Labeller labeller_of(const LabelTask& task, UseOptions& options) {
   if (options.most_tokens == 0) options.most_tokens = std::min(usual, config.max_positions);
   if (options.most_tokens > config.max_positions)
     usage_error("--max-tokens", "must be at most the model's " + std::to_string(config.max_positions));
-  return {{TextTokens::of_model(metadata, path), config, options.most_tokens}, nn::load<nn::Bert>(path, config)};
+  const TextTokens tokens = TextTokens::of_model(metadata, path);
+  tokens.check_fit(config, path);
+  return {{tokens, config, options.most_tokens}, nn::load<nn::Bert>(path, config)};
+}
+
+// Numbers the labels that the model never saw after its own: they are never its answer. Error: they are very many.
+void add_unseen(const LabelTask& task, const std::string& path, const std::vector<LabelledText>& texts,
+                std::vector<std::string>& labels) {
+  const size_t seen = labels.size();
+  i64 count = 0;
+  for (const LabelledText& text : texts)
+    for (const std::string& label : text.labels) {
+      const auto found = std::find(labels.begin(), labels.end(), label);
+      count += found - labels.begin() >= static_cast<std::ptrdiff_t>(seen);
+      if (found == labels.end()) labels.push_back(label);
+      check_labels(task.name(), path, labels.size());
+    }
+  const std::vector<std::string> unseen(labels.begin() + static_cast<std::ptrdiff_t>(seen), labels.end());
+  if (count > 0)
+    std::cerr << "warning: the model never saw the label of " << count << (count == 1 ? " answer" : " answers")
+              << ", which counts as wrong: " << harmless(some_of(unseen, 5)) << '\n';
 }
 
 int judge_file(const LabelTask& task, UseOptions& options) {
   set_threads(static_cast<int>(options.threads));
-  const Labeller saved = labeller_of(task, options);
-  const EncodedTexts texts = saved.reader(task.read(options.file));
+  Labeller saved = labeller_of(task, options);
+  const std::vector<LabelledText> labelled = task.read(options.file);
+  add_unseen(task, options.file, labelled, saved.reader.config.labels);
+  const EncodedTexts texts = saved.reader(labelled);
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   const JudgedTexts said = [&] {
     const Phase phase("judging " + options.file);
@@ -105,7 +127,7 @@ class AnswerWriter {
       std::string shown = of_words ? joined({text.words[i], name, share}, "\t") : joined({name, share, line}, "\t");
       if (unsure_ == 0)
         std::cout << for_reader(shown, STDOUT_FILENO) << '\n';
-      else
+      else if (label >= 0)
         kept_.emplace_back(probability, of_words ? shown + '\t' + line : shown);
     }
     if (unsure_ == 0 && (of_words || text.words.empty())) std::cout << '\n';
@@ -155,7 +177,7 @@ int label_lines(const LabelTask& task, UseOptions& options) {
   if (left_out > 0)
     std::cerr << "warning: " << left_out << (left_out == 1 ? " line is" : " lines are")
               << " empty, too long or not UTF-8 (line " << first_left_out << (left_out == 1 ? ")" : " is the first)")
-              << "; answers are empty lines there\n";
+              << (options.unsure > 0 ? "; they have no answers\n" : "; answers are empty lines there\n");
   if (cut > 0)
     std::cerr << "warning: " << cut << (cut == 1 ? " line is" : " lines are") << " cut off at " << options.most_tokens
               << " tokens\n";
@@ -185,6 +207,11 @@ std::pair<CLI::App&, std::shared_ptr<UseOptions>> add_use(CLI::App& parent, int&
 
 }  // namespace
 
+void check_labels(const std::string& task, const std::string& path, size_t count) {
+  constexpr size_t most = 1000;
+  check(count <= most, task, path, " has more than ", most, " different labels: is it the right column?");
+}
+
 std::string name_of(i32 label, const std::vector<std::string>& labels) {
   return label < 0 ? "O" : labels.at(static_cast<size_t>(label));
 }
@@ -200,15 +227,14 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
                   "Examples:\n" + joined({train + save, test, use}, "\n") + "\nEach has its own --help.");
   add_training(command, exit_code, label_training(task), "train",
                "Learn the labels of a file; with --init, the usual recipe for a BERT that is trained already",
-               "Examples:\n" + train + save + "\n" + orrery + " train " + file + " --init minilm/" + save);
+               "Examples:\n" + train + save + "\n" + train + " --init minilm/ --save tuned/");
   const auto [eval, of_eval] =
       add_use(command, exit_code, task, "eval", "Compare the labels of a file with those of a model", test, judge_file);
   require(add_file(eval, "FILE", of_eval->file, "Texts with labels, as those of `train`"));
   const auto columns = added_by(eval, [&eval = eval, &task] { task->add_columns(eval); });
   of_eval->kept.insert(of_eval->kept.end(), columns.begin(), columns.end());
-  const auto [run, of_run] =
-      add_use(command, exit_code, task, "run",
-              "Read lines from standard input, and write the label of each with its probability", use, label_lines);
+  const auto [run, of_run] = add_use(command, exit_code, task, "run",
+                                     "Read lines from standard input, and write " + task->answers(), use, label_lines);
   add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
                    "Write only so many, those that the model was least sure of, when all lines are read");
   show_default(options_of(run).back(), "");

@@ -30,6 +30,8 @@ class LabelTask {
   /// What is learned and what `train` is given, for the help.
   virtual std::string description() const = 0;
   virtual std::string example() const = 0;
+  /// What `run` writes, for the help.
+  virtual std::string answers() const = 0;
   /// Adds the options that say which columns of a file are read. Models keep them.
   virtual void add_columns(CLI::App& command) = 0;
   /// The texts of a file, with their labels. Errors, naming file and row: a column is missing, a text is empty.
@@ -44,6 +46,9 @@ class TrainingProgram;
 
 /// What `train` runs.
 std::shared_ptr<TrainingProgram> label_training(std::shared_ptr<LabelTask> task);
+
+/// Error of `task`: the file has so many labels that they must be something else.
+void check_labels(const std::string& task, const std::string& path, size_t count);
 
 /// The name of an answer; a word that was cut off is O, outside of everything.
 std::string name_of(i32 label, const std::vector<std::string>& labels);

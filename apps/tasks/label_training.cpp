@@ -56,6 +56,18 @@ class LabelTraining final : public TrainingProgram, public Task {
   }
   void read(const std::string& path, const Metadata& kept) override;
   i64 expected_parameters() const override { return config_.parameter_count(); }
+  // Devlin et al.'s recipe, as resolve() has it.
+  std::optional<KnownTraining> known_training() override {
+    return KnownTraining{.batch = batch_,
+                         .good_batch = 32,
+                         .steps = least_steps(),
+                         .rate = recipe_.rate,
+                         .least_batch = 8,
+                         .items = static_cast<double>(learned_.size()),
+                         .epochs = static_cast<double>(usual_epochs())};
+  }
+  bool may_lack(const std::string& on_disk) const override { return nn::is_of_task(on_disk); }
+  void started() override;
   Task& build() override {
     Rng weights = random_numbers(recipe_.seed, Purpose::weights);
     model_.emplace(config_, weights);
@@ -91,6 +103,8 @@ class LabelTraining final : public TrainingProgram, public Task {
 
  private:
   bool starts_from_another() const { return !run.init.empty(); }
+  i64 usual_epochs() const { return starts_from_another() ? 3 : 10; }
+  i64 least_steps() const { return starts_from_another() ? 200 : 500; }
   void use_labels(const std::vector<LabelledText>& texts);
   void resolve();
 
@@ -109,6 +123,8 @@ class LabelTraining final : public TrainingProgram, public Task {
   std::string file_, valid_, vocabulary_file_;
   i64 vocabulary_size_ = 4000, most_tokens_ = 128, batch_ = 32, epochs_ = TrainingRecipe::automatic;
   std::vector<CLI::Option*> from_scratch_;  // the options that --init decides
+  CLI::Option* max_tokens_ = nullptr;
+  std::vector<std::string> labels_of_init_;
   std::optional<TextTokens> tokens_;
   EncodedTexts learned_, held_;
   std::optional<translate::BatchesByLength> batches_;
@@ -124,8 +140,9 @@ void LabelTraining::add_options(CLI::App& command) {
                                   "Texts to validate with; if not given, a tenth of the others is held out, drawn by "
                                   "the seed"));
   task_->add_columns(command);
-  add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
-                   "Tokens of the longest text, [CLS] and [SEP] included; longer ones are cut off there, and counted");
+  max_tokens_ = add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
+                                 "Tokens of the longest text, [CLS] and [SEP] included; longer ones are cut off there, "
+                                 "and counted. At most the positions of --init");
   add_file(command, "--vocab", vocabulary_file_,
            "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, those "
            "that SentencePiece finds");
@@ -147,6 +164,9 @@ void LabelTraining::add_options(CLI::App& command) {
                       .evaluate_every = "an epoch, or a twentieth of all, whichever is longer",
                       .steps = "as --epochs says",
                       .rate = "5e-5 with --init and 5e-4 without"});
+  const std::vector<CLI::Option*> all = options_of(command);
+  exclude(also_fitted.back(),
+          {*std::find_if(all.begin(), all.end(), [](const auto* each) { return typed_name(each) == "--steps"; })});
 }
 
 void LabelTraining::settle() {
@@ -161,12 +181,13 @@ void LabelTraining::settle() {
   for (std::string* path : {&file_, &valid_, &vocabulary_file_}) *path = absolute_path(*path);
 }
 
-// The labels of the texts, in their order. Error: there is only one.
+// The labels of the texts, in their order. Error: there is only one, or so many that they are none.
 void LabelTraining::use_labels(const std::vector<LabelledText>& texts) {
   std::set<std::string> labels;
   for (const LabelledText& text : texts) labels.insert(text.labels.begin(), text.labels.end());
   check(labels.size() > 1, program(), file_, " has only one label, ", printable(labels.empty() ? "" : *labels.begin()),
         ": there is nothing to tell apart");
+  check_labels(program(), file_, labels.size());
   config_.labels.assign(labels.begin(), labels.end());
 }
 
@@ -176,6 +197,7 @@ void LabelTraining::read(const std::string& path, const Metadata& kept) {
     const double dropout = config_.layer.dropout;
     config_ =
         kept.contains(std::string(nn::config_key)) ? nn::config_of<nn::BertConfig>(kept, path) : nn::bert_config(path);
+    labels_of_init_ = config_.labels;
     config_.layer.dropout = dropout;
     config_.layer.attention_dropout.reset();
     check(vocabulary_file_.empty() || !run.resume.empty() || !TextTokens::in(kept, path), program(), "--init ", path,
@@ -189,7 +211,7 @@ void LabelTraining::read(const std::string& path, const Metadata& kept) {
   else
     held = task_->read(valid_);
   if (!vocabulary_file_.empty() && run.resume.empty()) {
-    tokens_.emplace(within("read " + vocabulary_file_, [&] { return WordPiece(read_text(vocabulary_file_)); }));
+    tokens_.emplace(WordPiece::of_file(vocabulary_file_));
   } else if (!path.empty()) {
     tokens_ = TextTokens::of_model(kept, path);
   } else {
@@ -201,10 +223,10 @@ void LabelTraining::read(const std::string& path, const Metadata& kept) {
     config_.vocab_size = tokens_->size();
     config_.max_positions = most_tokens_;
   }
+  if (!is_given(max_tokens_)) most_tokens_ = std::min(most_tokens_, config_.max_positions);
   config_.pad_id = tokens_->pad();
   config_.head = task_->head();
-  check(tokens_->size() <= config_.vocab_size, program(), path, " holds a model of ", config_.vocab_size,
-        " tokens, and its vocabulary has ", tokens_->size());
+  tokens_->check_fit(config_, path);
   if (most_tokens_ > config_.max_positions)
     usage_error("--max-tokens", "must be at most the model's " + std::to_string(config_.max_positions));
   const TextReader reader{*tokens_, config_, most_tokens_};
@@ -217,13 +239,24 @@ void LabelTraining::read(const std::string& path, const Metadata& kept) {
 void LabelTraining::resolve() {
   const auto parts = [](i64 whole, i64 part) { return (whole + part - 1) / part; };
   const i64 in_epoch = parts(parts(std::ssize(learned_), batch_), recipe_.micro_batches);
-  const i64 usual = starts_from_another() ? std::max<i64>(3 * in_epoch, 200) : std::max<i64>(10 * in_epoch, 500);
+  const i64 usual = std::max(usual_epochs() * in_epoch, least_steps());
   const auto set = [](i64& value, i64 otherwise) {
     if (value == TrainingRecipe::automatic) value = std::max<i64>(1, otherwise);
   };
   set(recipe_.steps, epochs_ == TrainingRecipe::automatic ? usual : epochs_ * in_epoch);
+  epochs_ = TrainingRecipe::automatic;  // the model keeps the steps alone
   set(recipe_.warmup, recipe_.steps / 10);
   set(recipe_.evaluate_every, std::max(in_epoch, recipe_.steps / 20));
+}
+
+// A classifier of other labels is of no use.
+void LabelTraining::started() {
+  if (labels_of_init_.size() != config_.labels.size() || labels_of_init_ == config_.labels) return;
+  std::cerr << "  other labels: its classifier is left out\n";
+  Rng weights = random_numbers(recipe_.seed, Purpose::weights);
+  nn::Bert drawn(config_, weights);
+  copy_into(model_->classifier->weight.mutable_value(), drawn.classifier->weight.value());
+  copy_into(model_->classifier->bias.mutable_value(), drawn.classifier->bias.value());
 }
 
 void LabelTraining::announce() {
@@ -236,12 +269,11 @@ void LabelTraining::announce() {
   for (const EncodedText& text : held_) cut += text.is_cut;
   constexpr size_t most_shown = 20;
   std::vector<std::string> shown;
-  for (size_t i = 0; i < config_.labels.size() && i <= most_shown; ++i)
-    shown.push_back(i == most_shown ? "..."
-                                    : config_.labels[i] + " (" + std::to_string(counts[static_cast<i32>(i)]) + ")");
+  for (size_t i = 0; i < config_.labels.size(); ++i)
+    shown.push_back(config_.labels[i] + " (" + std::to_string(counts[static_cast<i32>(i)]) + ")");
   std::cerr << learned_.size() << " texts to learn, " << held_.size()
             << (valid_.empty() ? " held out of them, drawn by the seed, to validate with\n" : " to validate with\n")
-            << config_.labels.size() << " labels: " << harmless(listed(shown)) << '\n';
+            << config_.labels.size() << " labels: " << harmless(some_of(shown, most_shown)) << '\n';
   if (cut > 0) std::cerr << cut << " texts are cut off at " << most_tokens_ << " tokens\n";
 }
 

@@ -6,6 +6,7 @@
 // type than the word before. So every sequence of tags has parts, whatever a model says. Tags that are not of this
 // form, such as parts of speech, are judged by accuracy.
 #include <algorithm>
+#include <iostream>
 #include <map>
 #include <tuple>
 
@@ -13,6 +14,7 @@
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
+#include "apps/program/terminal.h"
 #include "apps/tasks/label_task.h"
 #include "core/error.h"
 
@@ -77,6 +79,10 @@ class Tag final : public LabelTask {
     return "Tags of words, such as names: learn them from CoNLL's columns, evaluate, tag lines";
   }
   std::string example() const override { return "train.conll"; }
+  std::string answers() const override {
+    return "a line for each of their words, which stand between spaces: the word, its tag and the probability; then an "
+           "empty line";
+  }
   void add_columns(CLI::App& command) override {
     add_whole_number(command, "--token-column", token_, 1, 1000, "The column of words, counted from 1");
     show_default(
@@ -94,16 +100,21 @@ class Tag final : public LabelTask {
 // Error: some tags say where parts are, and another one is of another form.
 std::vector<LabelledText> Tag::read(const std::string& path) const {
   TaggedText file = read_conll(path, {.token = token_ - 1, .tag = tag_ - 1});
+  if (const i64 left_out = file.document_marks; left_out > 0)
+    std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " line" : " lines")
+              << " of -DOCSTART- left out\n";
   std::vector<LabelledText> texts;
   bool any_part = false;
   std::string other;
   for (TaggedSentence& sentence : file.sentences) {
-    const std::string place = path + ", line " + std::to_string(sentence.line);
-    for (const std::string& tag : sentence.tags) {
+    const std::string place = path + ", line ";
+    for (size_t i = 0; i < sentence.tags.size(); ++i) {
+      const std::string& tag = sentence.tags[i];
       any_part = any_part || is_part(tag);
-      if (!is_part(tag) && tag != "O" && other.empty()) other = place + ": " + printable(tag);
+      if (!is_part(tag) && tag != "O" && other.empty())
+        other = place + std::to_string(sentence.line + static_cast<i64>(i)) + ": " + printable(tag);
     }
-    texts.push_back({std::move(sentence.tokens), std::move(sentence.tags), place});
+    texts.push_back({std::move(sentence.tokens), std::move(sentence.tags), place, sentence.line});
   }
   check(!any_part || other.empty(), name(), other, " is neither O nor B- or I- and a type, as other tags are");
   return texts;
@@ -112,7 +123,8 @@ std::vector<LabelledText> Tag::read(const std::string& path) const {
 std::vector<Score> Tag::scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const {
   double right = 0, words = 0;
   for (const JudgedText& text : texts)
-    for (size_t i = 0; i < text.right.size(); ++i, ++words) right += text.answers[i].label == text.right[i];
+    for (size_t i = 0; i < text.right.size(); ++i, ++words)
+      right += name_of(text.answers[i].label, labels) == name_of(text.right[i], labels);
   const Score accuracy{"accuracy", right / words, Better::higher};
   if (std::none_of(labels.begin(), labels.end(), is_part)) return {accuracy};
   const SpanCounts all = span_counts(texts, labels)[""];

@@ -1,4 +1,5 @@
 // Chapter 9. Tests of `orrery classify`: it learns a small table, eval and run agree with it, errors name the row.
+#include "core/tensor_ops.h"
 #include "nn/files/files.h"
 #include "tests/apps/run_program.h"
 
@@ -17,7 +18,8 @@ std::string small_table() {
 }
 
 const std::string columns = "--text sentence --label kind ",
-                  sizes = columns + "--vocab-size 60 --layers 1 --heads 2 --d-model 16 --d-ff 32 --batch 8 ",
+                  form = columns + "--vocab-size 60 --layers 1 --heads 2 --d-model 16 --d-ff 32 ",
+                  sizes = form + "--batch 8 ",
                   quick = sizes + "--dropout 0 --rate 0.005 --steps 120 --evaluate-every 120 ";
 
 struct SmallTable {
@@ -54,6 +56,15 @@ TEST_CASE("classify learns a small table; eval and run agree with it, and name w
   CHECK(contains(unsure.text, "\t" + std::min(sure, other) + "\t"));
   CHECK(std::count(unsure.text.begin(), unsure.text.end(), '\n') == 1);
   CHECK(contains(run("inspect '" + small.model + "'").text, "a model of "));
+  const Result vectors = shell("printf 'the cow\\n\\n' | " + quoted_program + "embed" + load + " 2>/dev/null");
+  CHECK(vectors.exit_code == 0);
+  CHECK(std::count(vectors.text.begin(), vectors.text.end(), ' ') == 2 * 15);
+  const std::string plants =
+      written(small.folder / "other.tsv", "sentence\tkind\nthe cow is old\tanimal\n\nthe tram is old\tplant\n");
+  const Result unseen = run("classify eval '" + plants + "'" + load, "2>&1");
+  CHECK(contains(unseen.text, "accuracy 0.5000  macro F1 0.3333  \n"));
+  CHECK(contains(unseen.text, "the model never saw the label of 1 answer, which counts as wrong: plant\n"));
+  CHECK(contains(unseen.text, "other.tsv: 1 empty line is left out\n"));
 }
 
 TEST_CASE("a training of labels that was stopped ends with the bits of an uninterrupted one") {
@@ -70,7 +81,7 @@ TEST_CASE("a training of labels that was stopped ends with the bits of an uninte
 
 TEST_CASE("--init starts from another model, with its tokens and sizes and a new head") {
   const SmallTable small;
-  REQUIRE(run(small.train + "--save '" + small.model + "'").exit_code == 0);
+  REQUIRE(run(small.train + "--max-tokens 40 --save '" + small.model + "'").exit_code == 0);
   const std::string three =
       written(small.folder / "three.tsv", "text\tlabel\na cat\t1\na dog\t2\na tram\t3\nthe cow\t1\n");
   const std::string init = "classify train '" + three + "' --init '" + small.model + "' ",
@@ -83,7 +94,50 @@ TEST_CASE("--init starts from another model, with its tokens and sizes and a new
   const auto tokens = [](const std::string& path) { return orrery::read_safetensors_metadata(path).at("vocabulary"); };
   CHECK(tokens(saved) == tokens(small.model));
   check_usage_error(init + "--layers 3", "--layers", "--init");
-  check_usage_error(init + "--max-tokens 500", "--max-tokens", "128");
+  check_usage_error(init + "--max-tokens 41", "--max-tokens", "40");
+  orrery::TensorFile file = orrery::read_safetensors(small.model);
+  const auto erased =
+      std::erase_if(file.tensors, [](const auto& each) { return contains(each.first, "layer.0.output.dense.weight"); });
+  CHECK(erased == 1);
+  const std::string lacking = small.folder / "lacking.safetensors";
+  orrery::write_safetensors(lacking, file.tensors, file.metadata);
+  check_failure(quoted_program + "classify train '" + three + "' --init '" + lacking + "' --steps 2",
+                "layer.0.output.dense.weight");
+}
+
+TEST_CASE("--init keeps a classifier only of the same labels") {
+  const SmallTable small;
+  REQUIRE(run(small.train + "--save '" + small.model + "'").exit_code == 0);
+  const auto distance = [&](const std::string& table) {
+    const std::string saved = small.folder / "started.safetensors";
+    const Result trained = run("classify train '" + written(small.folder / "two.tsv", table) + "' --init '" +
+                                   small.model + "' --steps 1 --overwrite --save '" + saved + "'",
+                               "2>&1");
+    CHECK(trained.exit_code == 0);
+    CHECK(contains(trained.text, "other labels: its classifier is left out") == contains(table, "alive"));
+    const auto classifier = [](const std::string& path) {
+      return orrery::read_safetensors(path).tensors.at("classifier.weight");
+    };
+    return orrery::sum_of_squares(classifier(saved) - classifier(small.model));
+  };
+  CHECK(distance("text\tlabel\na cat\tanimal\na tram\tmachine\nthe cow\tanimal\n") < 1e-5);
+  CHECK(distance("text\tlabel\na cat\talive\na tram\tmachine\nthe cow\talive\n") > 1e-3);
+}
+
+TEST_CASE("--minutes chooses the batch of classify and no more steps than are worth it; --epochs or --steps is typed") {
+  const SmallTable small;
+  const Result fitted = run(small.begin + form + "--minutes 2", "2>&1");
+  CAPTURE(fitted.text);
+  CHECK(fitted.exit_code == 0);
+  CHECK(contains(fitted.text, "chosen: batches of 8, rate "));
+  CHECK(contains(fitted.text, ", 1000 steps, 250 epochs\n"));
+  CHECK(contains(fitted.text, "the same again: orrery classify train "));
+  check_usage_error(small.begin + "--minutes 1 --batch 8", "--batch", " excludes --minutes");
+  check_usage_error(small.begin + "--epochs 2 --steps 3", "--epochs", "--steps");
+  const std::string config = written(small.folder / "steps.json", R"({"steps": 3})");
+  const Result printed = run(small.begin + "--config '" + config + "' --epochs 2 --print-config");
+  CHECK(contains(printed.text, "\"epochs\": 2"));
+  CHECK_FALSE(contains(printed.text, "\"steps\""));
 }
 
 TEST_CASE("what is wrong with a table or a model is said in a line, with file and row") {
@@ -93,11 +147,15 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
   check_failure(train("text\tkind\na\tb\n"), "wrong.tsv has no column 'label'; its columns are text, kind");
   check_failure(train("text\tlabel\na\tb\n \tb\n"), "wrong.tsv, row 2 (line 3): 'text' is empty");
   check_failure(train("text\tlabel\na\tb\nc\tb\n"), "wrong.tsv has only one label, 'b'");
+  std::string ids;
+  for (int i = 0; i < 1001; ++i) ids += "a\t" + std::to_string(i) + "\n";
+  check_failure(train("text\tlabel\n" + ids), "wrong.tsv has more than 1000 different labels: is it the right column?");
   check_failure(train("text\tlabel\na\tb\nc\n"), "wrong.tsv, row 2 (line 3)");
   check_failure(train("text\tlabel\na\tb\na\tc\n"), "too few different texts");
   REQUIRE(run(small.begin + sizes + "--steps 2 --save '" + small.model + "'").exit_code == 0);
   const std::string load = " --load '" + small.model + "'";
-  check_failure(quoted_program + "classify eval " + table("sentence\tkind\nthe cat\tplant\n") + load,
+  check_failure(quoted_program + "classify train '" + small.table + "' " + columns + "--valid " +
+                    table("sentence\tkind\nthe cat\tplant\n"),
                 "wrong.tsv, row 1 (line 2): 'plant' is none of the model's, animal, machine");
   check_failure(quoted_program + "tag run" + load, "was not saved by orrery tag (its head is sentence)");
   const orrery::TensorFile file = orrery::read_safetensors(small.model);

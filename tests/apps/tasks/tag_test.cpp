@@ -1,4 +1,6 @@
 // Chapter 9. Tests of `orrery tag`: parts of sentences as conlleval finds them, and the command as its users type it.
+#include <fstream>
+#include <iterator>
 #include <tuple>
 
 #include "tests/apps/run_program.h"
@@ -11,13 +13,15 @@ using namespace orrery::program;
 
 namespace {
 
+auto spans_of(const std::string& tags) {
+  std::istringstream words(tags);
+  return orrery::spans({std::istream_iterator<std::string>(words), {}});
+}
+
 // "0-2 X, 3-4 Y"
 std::string parts_of(const std::string& tags) {
-  std::istringstream words(tags);
-  std::vector<std::string> all;
-  for (std::string tag; words >> tag;) all.push_back(tag);
   std::string parts;
-  for (const auto& [begin, end, type] : orrery::spans(all))
+  for (const auto& [begin, end, type] : spans_of(tags))
     parts += (parts.empty() ? "" : ", ") + std::to_string(begin) + "-" + std::to_string(end) + " " + type;
   return parts;
 }
@@ -50,6 +54,19 @@ TEST_CASE("parts begin and end where conlleval says") {
   CHECK(parts_of("I-X B-X I-X") == "0-1 X, 1-3 X");    // B after I
   CHECK(parts_of("B-X O I-X") == "0-1 X, 2-3 X");      // endOfChunk: O
   CHECK(parts_of("B-a-b I-a-b") == "0-2 a-b");         // a type may have a hyphen
+  std::ifstream fixture(ORRERY_SOURCE_DIR "/tests/fixtures/conlleval.txt");
+  int sequences = 0;
+  for (std::string right, said, counts; std::getline(fixture, right); ++sequences) {
+    std::getline(std::getline(fixture, said), counts);
+    const auto all = spans_of(right), found = spans_of(said);
+    const auto both = std::count_if(found.begin(), found.end(), [&](const auto& span) {
+      return std::find(all.begin(), all.end(), span) != all.end();
+    });
+    CAPTURE(right);
+    CAPTURE(said);
+    CHECK(std::to_string(all.size()) + " " + std::to_string(found.size()) + " " + std::to_string(both) == counts);
+  }
+  CHECK(sequences == 40);
 }
 
 TEST_CASE("tag learns a small text; eval and run agree with it") {
@@ -88,6 +105,11 @@ TEST_CASE("tag counts parts as conlleval does, and words that are cut off as out
   CHECK(contains(judged.text, "\ntown                    3      2      1     0.5000  0.3333  0.4000"));
   const Result cut = run("tag eval '" + text + "' --max-tokens 5 --load '" + model + "'", "2>&1");
   CHECK(contains(cut.text, "12 texts of " + text + ", 12 of them cut off at 5 tokens"));
+  CHECK(contains(cut.text, "recall 0.0000  accuracy 0.6316  \n"));  // 48 of 76 words are O; "mr" alone is not cut off
+  CHECK(line(shell("printf 'mr smith lives\\n' | " + quoted_program + "tag run --unsure 9 --max-tokens 5 --load '" +
+                   model + "' 2>/dev/null")
+                 .text,
+             1) == "(no such line)");
   CHECK(contains(cut.text, "\ntown                   12      0      0     0.0000  0.0000  0.0000"));
 }
 
@@ -96,9 +118,15 @@ TEST_CASE("what is wrong with tags is said in a line, with file and line") {
   const auto train = [&](const std::string& text) {
     return quoted_program + "tag train '" + written(folder / "wrong.conll", text) + "'";
   };
-  check_failure(train("a B-x\nb S-x\n"), "wrong.conll, line 1: 'S-x' is neither O nor B- or I- and a type");
+  check_failure(train("a B-x\nb S-x\n"), "wrong.conll, line 2: 'S-x' is neither O nor B- or I- and a type");
   check_failure(train("a O\nb O\n"), "wrong.conll has only one label, 'O'");
   check_failure(train("a B-x\nb\n"), "wrong.conll, line 2");
+  const std::string words = written(folder / "words.conll", "a DET\ndog NOUN\n"),
+                    valid = written(folder / "valid.conll", "-DOCSTART- O\n\na DET\nruns VERB\n");
+  const Result other = errors("tag train '" + words + "' --valid '" + valid + "'");
+  CHECK(other.exit_code == 1);
+  CHECK(contains(other.text, "valid.conll, line 4: 'VERB' is none of the model's, DET, NOUN"));
+  CHECK(contains(other.text, "valid.conll: 1 line of -DOCSTART- left out\n"));
   check_usage_error("tag eval", "--load", "");
 }
 
