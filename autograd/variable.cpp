@@ -90,8 +90,10 @@ Variable parameter(Tensor value, std::string name) {
 Variable detach(const Variable& x) { return {x.value(), nullptr}; }
 
 Tensor grad(const std::function<Variable(const Variable&)>& f, const Tensor& x) {
+  check(gradients_are_recorded(), "grad", "NoGradient is in force: nothing is recorded");
   const Variable leaf = parameter(x);
   const Variable y = f(leaf);
+  check(y.defined() && y.value().count() == 1, "grad", "the function must return one number");
   if (y.wants_gradient()) backward(y);
   return leaf.gradient().defined() ? leaf.gradient() : zeros(x.shape(), x.dtype());
 }

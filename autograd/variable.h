@@ -90,13 +90,13 @@ struct NamedParameter {
 using Parameters = std::vector<NamedParameter>;
 
 /// Runs the tape backwards from a scalar: adds dL/dp to the gradient of every parameter p that led to `loss`, and frees
-/// the tape. A second walk over the same tape is an error.
+/// the tape. A second walk over the same tape is an error, unless the first one kept it.
 ///
 /// If a walk throws, its effects are undone: gradients inside the tape are dropped, and a parameter that had no
 /// gradient has none again. The exception: a gradient that already held the sum of earlier walks cannot be restored,
 /// since no copy is kept. Reading it throws until it is cleared, and so does a walk that reaches it: clear all
 /// gradients, and compute the step again. Operations that the walk had visited, including the one that failed, count as
-/// walked; those that it had not reached can be part of another loss.
+/// walked (only that one, if the tape is kept); those that it had not reached can be part of another loss.
 void backward(const Variable& loss);
 /// How `backward` treats the tape.
 struct BackwardOptions {
@@ -109,7 +109,7 @@ void backward(const Variable& y, const Tensor& dy, const BackwardOptions& option
 
 /// df/dx at x, of the shape of x, for a function whose value is one number:
 ///   grad([](const Variable& x) { return sum(x * x); }, x)   // 2 x
-/// Parameters that f uses collect their gradients as in `backward`.
+/// Parameters that f uses collect their gradients as in `backward`. Errors: f returns something else; NoGradient.
 Tensor grad(const std::function<Variable(const Variable&)>& f, const Tensor& x);
 
 /// While an object of this type lives, operations of this thread record nothing and save nothing.

@@ -16,10 +16,11 @@ namespace {
 template <class T> void order_row(const T* x, i64 n, i64 k, bool descending, i32* order) {
   std::iota(order, order + n, 0);
   const auto before = [](T a, T b) { return a < b || (a == a && b != b); };  // NaN is behind all numbers
-  std::partial_sort(order, order + k, order + n, [=](i32 i, i32 j) {
+  const auto first = [=](i32 i, i32 j) {
     const T a = x[descending ? j : i], b = x[descending ? i : j];
     return before(a, b) || (!before(b, a) && i < j);
-  });
+  };
+  k == n ? std::sort(order, order + n, first) : std::partial_sort(order, order + k, order + n, first);
 }
 
 Tensor ordered(const Tensor& x, i64 k, bool descending, std::string_view operation) {
@@ -36,6 +37,8 @@ Tensor ordered(const Tensor& x, i64 k, bool descending, std::string_view operati
   return order;
 }
 
+Tensor repeated_to(const Tensor& x, const Shape& shape) { return x.shape() == shape ? x : broadcast_to(x, shape); }
+
 // The numbers before an axis, along it and after it, for ids that stand for elements along it.
 struct Places {
   i64 outer, n, inner;
@@ -51,11 +54,19 @@ struct Places {
 
 Tensor compare(const Tensor& a, const Tensor& b, Relation how) {
   check(a.defined() && b.defined(), "compare", "needs two tensors");
-  if (a.dtype() == Dtype::i32 && b.dtype() == Dtype::i32) return compare(a.to(f64), b.to(f64), how);  // exact
+  check(a.dtype() == b.dtype(), "compare", "dtypes differ (", a.dtype(), " and ", b.dtype(), ")");
+  const Shape shape = broadcast(a.shape(), b.shape(), "compare");
+  const Tensor left = repeated_to(a, shape), right = repeated_to(b, shape);
   const auto with = [&](auto holds) {
-    const Tensor y =
-        broadcast_map(a, b, "compare", [=](auto p, auto q) { return static_cast<decltype(p)>(holds(p, q)); });
-    return y.to(Dtype::i32);
+    Tensor y = Tensor::empty(shape, Dtype::i32);
+    dispatch(a.dtype(), [&](auto t) {
+      const auto *p = left.data<decltype(t)>(), *q = right.data<decltype(t)>();
+      i32* out = y.write<i32>();
+      parallel_for(y.count(), elementwise_grain, [=](i64 begin, i64 end) {
+        for (i64 i = begin; i < end; ++i) out[i] = holds(p[i], q[i]);
+      });
+    });
+    return y;
   };
   switch (how) {
     case Relation::less: return with(std::less<>());
@@ -79,8 +90,7 @@ Tensor where(const Tensor& condition, const Tensor& x, const Tensor& y) {
   check(x.defined() && y.defined(), "where", "needs two tensors to choose from");
   check(x.dtype() == y.dtype(), "where", "dtypes differ (", x.dtype(), " and ", y.dtype(), ")");
   const Shape shape = broadcast(broadcast(condition.shape(), x.shape(), "where"), y.shape(), "where");
-  const auto whole = [&](const Tensor& t) { return t.shape() == shape ? t : broadcast_to(t, shape); };
-  const Tensor c = whole(condition), a = whole(x), b = whole(y);
+  const Tensor c = repeated_to(condition, shape), a = repeated_to(x, shape), b = repeated_to(y, shape);
   Tensor z = Tensor::empty(shape, x.dtype());
   dispatch(x.dtype(), [&](auto t) {
     using T = decltype(t);
@@ -149,7 +159,7 @@ void scatter_into(Tensor& x, i64 axis, const Tensor& ids, const Tensor& part, bo
   const Places at(x, along, ids, "scatter");
   check(part.shape() == ids.shape() && part.dtype() == x.dtype(), "scatter", "ids ", ids.shape(), " and ", x.dtype(),
         " numbers need a part like them, got ", part.dtype(), ' ', part.shape());
-  check(!x.overlaps(part), "scatter", "the part must not share memory with the tensor");
+  check(!x.overlaps(part) && !x.overlaps(ids), "scatter", "neither ids nor part may share memory with the tensor");
   const i64 k = ids.size(along);
   const auto place = [=, n = at.n, inner = at.inner, id = ids.data<i32>()](i64 i) {
     return (i / (k * inner) * n + id[i]) * inner + i % inner;

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/error.h"
+
 namespace orrery {
 
 u64 Rng::bits64() {
@@ -40,6 +42,7 @@ i64 Rng::integer(i64 low, i64 high) {
 }
 
 std::vector<i64> Rng::permutation(i64 count) {
+  check(count >= 0, "permutation", "cannot have ", count, " elements");
   std::vector<i64> order(static_cast<size_t>(count));
   std::iota(order.begin(), order.end(), i64{0});
   for (size_t i = order.size(); i > 1; --i)  // Fisher and Yates: place i gets one of those not yet placed

@@ -36,10 +36,11 @@ class Tensor {
   /// A tensor with the given elements, in row-major order; T is float, double or i32.
   template <HasDtype T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
   /// The same from any range: f32 from floats, f64 from doubles, i32 from whole numbers, which must fit.
-  template <std::ranges::input_range R> static Tensor of(const Shape& shape, const R& elements) {
-    using Element = std::remove_cvref_t<std::ranges::range_reference_t<const R&>>;
+  template <std::ranges::input_range R> static Tensor of(const Shape& shape, R&& elements) {
+    using Element = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
+    static_assert(HasDtype<Element> || std::is_integral_v<Element>, "elements are float, double or whole numbers");
     std::vector<std::conditional_t<std::is_floating_point_v<Element>, Element, i32>> list;
-    for (const Element& element : elements) {
+    for (const Element element : elements) {
       if constexpr (!std::is_floating_point_v<Element>) check_fits(static_cast<double>(element), Dtype::i32);
       list.push_back(static_cast<typename decltype(list)::value_type>(element));
     }
@@ -91,7 +92,11 @@ class Tensor {
   /// All elements in row-major order as numbers of type T, whatever the dtype: x.to_vector<float>().
   template <class T = double> std::vector<T> to_vector() const {
     std::vector<T> elements;
-    for (i64 i = 0; i < count_; ++i) elements.push_back(static_cast<T>(at(i)));
+    elements.reserve(static_cast<size_t>(count_));
+    for (i64 i = 0; i < count_; ++i) {
+      if constexpr (std::is_same_v<T, i32>) check_fits(at(i), Dtype::i32);
+      elements.push_back(static_cast<T>(at(i)));
+    }
     return elements;
   }
   /// The element of a tensor that has exactly one.

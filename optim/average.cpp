@@ -20,7 +20,7 @@ void Average::add(const std::vector<Tensor>& values) {
 }
 
 template <class ValueAt> void Average::add_each(size_t n, const ValueAt& value_at) {
-  const bool first = values_.empty();
+  const bool first = count_ == 0 && values_.empty();
   check(first || n == values_.size(), "average", "has ", values_.size(), " tensors, got ", n);
   const double t = static_cast<double>(count_ + 1), w = decay_ == 0 ? 1 / t : (1 - decay_) / (1 - std::pow(decay_, t));
   for (size_t i = 0; i < n; ++i) {

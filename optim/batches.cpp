@@ -2,6 +2,7 @@
 #include "optim/batches.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/tensor_ops.h"
 

@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/kernels/elementwise.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "optim/parameters.h"
@@ -116,8 +117,12 @@ void clip_grad_value(const Parameters& parameters, double max_value) {
   for (NamedParameter& p : each) {
     if (!takes_part(p)) continue;
     Tensor& g = p.value.mutable_gradient();
-    const Tensor limit = full({}, max_value, g.dtype());
-    g = where(g > limit, limit, where(g < -limit, -limit, g));
+    dispatch_floating(g.dtype(), "clip_grad_value", [&](auto t) {
+      using T = decltype(t);
+      T* x = g.write<T>();
+      const T most = static_cast<T>(max_value);
+      kernels::map<T>(g.count(), x, x, [most](T v) { return v > most ? most : v < -most ? -most : v; });
+    });
   }
 }
 

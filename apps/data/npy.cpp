@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <sstream>
 
@@ -32,14 +33,17 @@ Shape sizes_in(const std::string& tuple, const std::string& operation) {
   check(tuple.starts_with('('), operation, "the shape is ", printable(tuple));
   std::string list = tuple.substr(1);
   std::replace(list.begin(), list.end(), ',', ' ');
-  std::istringstream numbers(list);
+  std::istringstream sizes(list);
   Shape shape;
-  for (i64 size = 0; numbers >> size;) {
-    check(size >= 0 && shape.rank() < Shape::max_rank, operation, "has more than ", Shape::max_rank,
-          " axes, or a negative size: ", printable(tuple + ')'));
+  for (std::string word; sizes >> word;) {
+    i64 size = 0;
+    const auto [end, wrong] = std::from_chars(word.data(), word.data() + word.size(), size);
+    check(wrong == std::errc() && end == word.data() + word.size() && size >= 0, operation, "the shape is ",
+          printable(tuple + ')'));
+    check(shape.rank() < Shape::max_rank, operation, "has more than ", Shape::max_rank,
+          " axes: ", printable(tuple + ')'));
     shape = shape.plus(size);
   }
-  check(numbers.eof(), operation, "the shape is ", printable(tuple + ')'));
   return shape;
 }
 

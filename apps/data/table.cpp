@@ -2,6 +2,7 @@
 #include "apps/data/table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "apps/data/text_file.h"
 #include "core/error.h"
@@ -12,8 +13,7 @@ namespace {
 // Cuts a text into fields.
 class Fields {
  public:
-  Fields(std::string_view text, const std::string& path, char separator, bool quotes)
-      : text_(text), path_(path), separator_(separator), quotes_(quotes) {}
+  Fields(std::string_view text, char separator, bool quotes) : text_(text), separator_(separator), quotes_(quotes) {}
 
   bool at_end() const { return at_ == text_.size(); }
   i64 line() const { return line_; }
@@ -63,7 +63,6 @@ class Fields {
   }
 
   std::string_view text_;
-  const std::string& path_;
   const char separator_;
   const bool quotes_;
   size_t at_ = 0;
@@ -96,7 +95,7 @@ Table read_table(const std::string& path, const TableOptions& options) {
   const char separator = options.separator.value_or(has_tabs(path) ? '\t' : ',');
   const bool quotes = options.quotes.value_or(separator != '\t');
   Table table{.path = path, .names = {}, .rows = {}, .lines = {}};
-  Fields fields(text, path, separator, quotes);
+  Fields fields(text, separator, quotes);
   while (!fields.at_end()) {
     if (fields.passes_empty_line()) {
       ++table.empty_lines;
@@ -116,9 +115,9 @@ Table read_table(const std::string& path, const TableOptions& options) {
     }
   }
   check(!table.rows.empty(), "table", path, options.header ? " has no row below its header" : " has no row");
+  std::set<std::string_view> seen;
   for (const std::string& name : table.names)
-    check(std::count(table.names.begin(), table.names.end(), name) == 1, "table", path,
-          ", header: two columns are called ", printable(name));
+    check(seen.insert(name).second, "table", path, ", header: two columns are called ", printable(name));
   return table;
 }
 

@@ -87,19 +87,20 @@ Variable min(const Variable& x, const Axes& axes, bool keep_axes) {
 Variable cumulative_sum(const Variable& x, i64 axis) { return apply(CumulativeSum{axis}, x); }
 
 Variable variance(const Variable& x, const Axes& axes, bool keep_axes, double correction) {
+  double n = 1;
+  tape::explained("variance", std::array{&x}, [&] {
+    const Shape kept = reduced_shape(x.shape(), axes, true, "variance");
+    for (int axis = 0; axis < kept.rank(); ++axis) n *= static_cast<double>(kept[axis] == 1 ? x.size(axis) : 1);
+    check(n > correction, "variance", "needs more than ", correction, " numbers, has ", n);
+  });
   const Variable from_mean = x - mean(x, axes, true);
-  const Variable squares = sum(from_mean * from_mean, axes, keep_axes);
-  const double n =
-      static_cast<double>(x.shape().count()) / static_cast<double>(std::max<i64>(1, squares.shape().count()));
-  tape::explained("variance", std::array{&x},
-                  [&] { check(n > correction, "variance", "needs more than ", correction, " numbers, has ", n); });
-  return squares / (n - correction);
+  return sum(from_mean * from_mean, axes, keep_axes) / (n - correction);
 }
 
 Variable normalize(const Variable& x, double eps) {
   tape::explained("normalize", std::array{&x}, [&] {
-    check(is_normal(eps * eps, x.dtype()), "normalize", "eps^2 must be a positive number of ", x.dtype(), ", got eps ",
-          eps);
+    check(eps > 0 && is_normal(eps * eps, x.dtype()), "normalize", "eps^2 must be a positive number of ", x.dtype(),
+          ", got eps ", eps);
   });
   return x / sqrt(clamp(sum(x * x, {-1}, true), eps * eps, std::numeric_limits<double>::infinity()));
 }

@@ -92,6 +92,7 @@ static void broadcast_map(const BroadcastLoop& loop, i64 count, const T* a, cons
 #pragma omp simd
         for (i64 i = 0; i < n; ++i) out[i] = f(x[i], y[i]);
       }
+      return;
     }
     while (begin < end) {
       const BroadcastLoop::Position at = loop.at(begin);

@@ -1,7 +1,8 @@
 // Chapter 8. Products whose factors are rounded to bf16, the upper half of f32: 8 binary digits instead of 24.
 //
 // Only the factors of a product are rounded, where it packs or copies them: sums and results stay f32. A rounded factor
-// is off by at most 2^-8 of itself, so a product by less than 2^-7 of the sum of |a| |b|, and usually by much less.
+// that is a normal number is off by at most 2^-8 of itself, so a product by less than 2^-7 of the sum of |a| |b|, and
+// usually by much less.
 #pragma once
 
 #include <bit>

@@ -38,7 +38,6 @@ void finish_stores() { asm volatile("" ::: "memory"); }
 
 [[gnu::target("amx-tile")]] void begin_tiles() {
   const TileConfig config;
-  finish_stores();
   asm volatile("" ::"m"(config));
   _tile_loadconfig(&config);
 }

@@ -17,7 +17,7 @@ static void pack_square(const Strided<float>& from, i64 rows, i64 depth, bool by
   constexpr i64 size = pairs_in_step, lanes = std::min<i64>(vector_bytes, 32) / sizeof(u32);
   using Vector = VectorOf<u32, lanes>::type;
   const auto bits = [](float x) { return std::bit_cast<u32>(rounded_to_bf16(x)); };
-  alignas(64) u32 pairs[size][size] = {};
+  alignas(64) u32 pairs[size][size];
   const bool along_rows = from.column == 1, whole = rows >= size && depth >= 2 * size;
   if (whole && along_rows) {
     for (i64 r = 0; r < size; ++r)
@@ -32,6 +32,7 @@ static void pack_square(const Strided<float>& from, i64 rows, i64 depth, bool by
         pairs[p][r] = bits(x[0]) >> 16 | bits(x[from.column]);
       }
   } else {
+    std::fill_n(&pairs[0][0], size * size, 0u);
     for (i64 r = 0; r < std::min(rows, size); ++r)
       for (i64 p = 0; p < std::min(depth, 2 * size); ++p) {
         const u32 x = bits(from.data[r * from.row + p * from.column]);

@@ -66,6 +66,8 @@ TEST_CASE("one_hot, rows by id, gather and scatter") {
                    scatter_into(y, 0, ids({1, 2}, {1, 0}), zeros({1, 2}), false);
                  }),
                  "scatter: ids [1, 2] and i32 numbers need a part like them, got f32 [1, 2]"));
+  Tensor order = ids({2}, {1, 0});  // else its second id would be the first number written
+  CHECK(contains(error_of([&] { scatter_into(order, 0, order, ids({2}, {1000, 5}), false); }), "may share memory"));
 }
 
 TEST_CASE("sorted order and the largest k: equal numbers keep their order, NaN counts as the largest") {

@@ -219,6 +219,9 @@ TEST_CASE("grad is the derivative of a function at a tensor, and 0 where nothing
   const Tensor x = vector_of({1, -2});
   CHECK(close(grad([](const Variable& v) { return sum(v * v); }, x), {2, -4}));
   CHECK(close(grad([](const Variable&) { return constant(full({}, 1.0)); }, x), {0, 0}));
+  CHECK(contains(error_of([&] { grad([](const Variable& v) { return v * v; }, x); }), "must return one number"));
+  const NoGradient nothing_recorded;
+  CHECK(contains(error_of([&] { grad([](const Variable& v) { return sum(v); }, x); }), "nothing is recorded"));
   CHECK(close(x, {1, -2}));
 }
 

@@ -104,6 +104,7 @@ TEST_CASE("variance, rows of length 1, log of sums of exp: by hand, and where nu
   const Tensor x = vector_of({1, 2, 3, 6}), large = Tensor::of<double>({1, 2}, {1e4, 1e4}), zero = zeros({1, 2}, f64);
   CHECK(close(variance(constant(x)).item(), 14.0 / 3));
   CHECK(close(variance(constant(x), {0}, true, 0).value(), {3.5}));
+  CHECK(variance(constant(zeros({0, 3})), {1}).shape() == Shape{0});
   CHECK(contains(error_of([&] { (void)variance(constant(x.rows(0, 1))); }), "variance: needs more than 1 numbers"));
   CHECK(close(normalize(constant(vector_of({3, 4}))).value(), {0.6, 0.8}));
   CHECK(close(gradient_of_sum([](const Variable& v) { return normalize(v, 0.5); }, zero), {2, 2}));
