@@ -37,7 +37,7 @@ class Tensor {
   template <HasDtype T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
   /// The same from any range: f32 from floats, f64 from doubles, i32 from whole numbers, which must fit.
   template <std::ranges::input_range R> static Tensor of(const Shape& shape, R&& elements) {
-    using Element = std::remove_cvref_t<std::ranges::range_reference_t<R>>;
+    using Element = std::ranges::range_value_t<R>;
     static_assert(HasDtype<Element> || std::is_integral_v<Element>, "elements are float, double or whole numbers");
     std::vector<std::conditional_t<std::is_floating_point_v<Element>, Element, i32>> list;
     for (const Element element : elements) {
