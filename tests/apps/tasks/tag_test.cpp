@@ -38,7 +38,7 @@ std::string small_text() {
   return text;
 }
 
-const std::string quick =
+const std::string small_model =
     "--vocab-size 70 --layers 1 --heads 2 --d-model 16 --d-ff 32 --dropout 0 --batch 4 --rate 0.005 --steps 120 "
     "--evaluate-every 120 ";
 
@@ -73,7 +73,7 @@ TEST_CASE("tag learns a small text; eval and run agree with it") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text.conll", small_text()), model = folder / "model.safetensors",
                     load = " --load '" + model + "'";
-  const std::string train = "tag train '" + text + "' --valid '" + text + "' " + quick;
+  const std::string train = "tag train '" + text + "' --valid '" + text + "' " + small_model;
   const Result trained = run(train + "--save '" + model + "'", "2>&1");
   CAPTURE(trained.text);
   REQUIRE(trained.exit_code == 0);
@@ -94,7 +94,8 @@ TEST_CASE("tag learns a small text; eval and run agree with it") {
 TEST_CASE("tag counts parts as conlleval does, and words that are cut off as outside") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text.conll", small_text()), model = folder / "model.safetensors";
-  REQUIRE(run("tag train '" + text + "' --valid '" + text + "' " + quick + "--save '" + model + "'").exit_code == 0);
+  REQUIRE(run("tag train '" + text + "' --valid '" + text + "' " + small_model + "--save '" + model + "'").exit_code ==
+          0);
   // The model finds "jones" and "new york"; the file calls the one a town, and ends the other after "new".
   const std::string other = written(folder / "other.conll",
                                     "mr O\njones B-town\nlives O\nin O\nnew B-town\nyork O\n. O\n\n"
@@ -133,7 +134,7 @@ TEST_CASE("what is wrong with tags is said in a line, with file and line") {
 TEST_CASE("tags that are no parts are judged by accuracy") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text.conll", "a DET\ndog NOUN\n\nthe DET\ncat NOUN\n");
-  const Result trained = run("tag train '" + text + "' --valid '" + text + "' " + quick);
+  const Result trained = run("tag train '" + text + "' --valid '" + text + "' " + small_model);
   CHECK(contains(trained.text, "accuracy 1.0000  in "));
   CHECK_FALSE(contains(trained.text, "F1"));
 }
