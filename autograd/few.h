@@ -10,9 +10,6 @@ namespace orrery {
 /// and outputs that they take one allocation in all.
 template <class T, size_t inside> class Few {
  public:
-  Few() = default;
-  Few(const Few&) = delete;
-  Few& operator=(const Few&) = delete;
   /// Makes the list n new elements long.
   void resize(size_t n) {
     clear();

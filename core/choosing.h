@@ -39,7 +39,8 @@ Tensor index_rows(const Tensor& x, const Tensor& ids);
 /// and so has y. Errors: another shape; those of check_ids.
 Tensor gather(const Tensor& x, i64 axis, const Tensor& ids);
 /// The reverse: x[.., ids[.., j, ..], ..] = part[.., j, ..], or += with `accumulate`. Errors: those of `gather`; a part
-/// of another shape than `ids` a part or ids that share elements with x; without `accumulate`, an element that is written twice.
+/// of another shape than `ids`; a part or ids that share elements with x; without `accumulate`, an element that is
+/// written twice.
 void scatter_into(Tensor& x, i64 axis, const Tensor& ids, const Tensor& part, bool accumulate);
 
 /// The order of each row of the last axis, i32 of the shape of x: ids[.., 0] is the index of the smallest number, or of

@@ -36,7 +36,7 @@ class Tensor {
   /// A tensor with the given elements, in row-major order; T is float, double or i32.
   template <HasDtype T> static Tensor of(const Shape& shape, const std::vector<T>& elements);
   /// The same from any range: f32 from floats, f64 from doubles, i32 from whole numbers, which must fit.
-  template <std::ranges::input_range R> static Tensor of(const Shape& shape, R&& elements) {
+  template <std::ranges::input_range R> static Tensor of(const Shape& shape, const R& elements) {
     using Element = std::ranges::range_value_t<R>;
     static_assert(HasDtype<Element> || std::is_integral_v<Element>, "elements are float, double or whole numbers");
     std::vector<std::conditional_t<std::is_floating_point_v<Element>, Element, i32>> list;
@@ -91,12 +91,8 @@ class Tensor {
   void set(i64 i, double value);
   /// All elements in row-major order as numbers of type T, whatever the dtype: x.to_vector<float>().
   template <class T = double> std::vector<T> to_vector() const {
-    std::vector<T> elements;
-    elements.reserve(static_cast<size_t>(count_));
-    for (i64 i = 0; i < count_; ++i) {
-      if constexpr (std::is_same_v<T, i32>) check_fits(at(i), Dtype::i32);
-      elements.push_back(static_cast<T>(at(i)));
-    }
+    std::vector<T> elements(static_cast<size_t>(count_));
+    for (i64 i = 0; i < count_; ++i) elements[static_cast<size_t>(i)] = static_cast<T>(at(i));
     return elements;
   }
   /// The element of a tensor that has exactly one.

@@ -25,8 +25,8 @@ class Average {
   i64 count() const { return count_; }
   /// The mean, in the order of the parameters; empty before the first `add`.
   const std::vector<Tensor>& values() const { return values_; }
-  /// Continues from an earlier mean of `count` ones. With the count 0 and any finite values of the parameters' size, the
-  /// first `add` needs no memory.
+  /// Continues from an earlier mean of `count` ones. With the count 0 and any finite values of the parameters' size,
+  /// the first `add` needs no memory.
   void set(std::vector<Tensor> values, i64 count);
 
   /// Calls f while the parameters have the mean as their values; then they have their own again, also if f throws.

@@ -227,7 +227,7 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
                   "Examples:\n" + joined({train + save, test, use}, "\n") + "\nEach has its own --help.");
   add_training(command, exit_code, label_training(task), "train",
                "Learn the labels of a file; with --init, the usual recipe for a BERT that is trained already",
-               "Examples:\n" + train + save + "\n" + train + " --init minilm/ --save tuned/");
+               "Examples:\n" + train + save + "\n" + train + "\n    --init minilm/ --save tuned/");
   const auto [eval, of_eval] =
       add_use(command, exit_code, task, "eval", "Compare the labels of a file with those of a model", test, judge_file);
   require(add_file(eval, "FILE", of_eval->file, "Texts with labels, as those of `train`"));

@@ -4,7 +4,8 @@
 //   y = 1/n sum_i x_i     dx_i = dy / n
 //   y = max_i x_i         dx_i = dy / (number of maxima) where x_i = y, else 0; min likewise
 //   y_i = x_0 + ... + x_i       dx_i = dy_i + dy_{i+1} + ...
-//   variance      sum_i (x_i - mean)^2 / (n - correction), in two passes: one pass would cancel
+//   variance      sum_i (x_i - mean)^2 / (n - correction), in two passes: one pass would cancel. By the mean
+//                 the slope is -2 sum_i (x_i - mean) / ... = 0, so the mean is a constant
 //   normalize     x / sqrt(max(x . x, eps^2)). The limit is inside the root, where its slope at 0 is 0 times a number;
 //                 outside it would be 0 times the infinite slope of the root, NaN.
 //   log_sum_exp   m + ln sum_i e^{x_i - m} with m = max x, so that no power exceeds 1. y does not depend on m, so m is
@@ -93,7 +94,7 @@ Variable variance(const Variable& x, const Axes& axes, bool keep_axes, double co
     for (int axis = 0; axis < kept.rank(); ++axis) n *= static_cast<double>(kept[axis] == 1 ? x.size(axis) : 1);
     check(n > correction, "variance", "needs more than ", correction, " numbers, has ", n);
   });
-  const Variable from_mean = x - mean(x, axes, true);
+  const Variable from_mean = x - constant(mean(x.value(), axes, true));
   return sum(from_mean * from_mean, axes, keep_axes) / (n - correction);
 }
 

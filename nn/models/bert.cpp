@@ -67,12 +67,12 @@ std::string to_json(const BertConfig& config) {
   return config_json::text_of(complete);
 }
 
-WordHead::WordHead(const BertConfig& config, Rng& rng)
+Bert::WordHead::WordHead(const BertConfig& config, Rng& rng)
     : dense(config.layer.d_model, config.layer.d_model, rng, config.layers().linear()),
       norm(config.layer.d_model, config.layers().norm(), rng),
       bias(parameter(initial_constant({config.vocab_size}, 0, rng))) {}
 
-void WordHead::visit(Visitor& v) {
+void Bert::WordHead::visit(Visitor& v) {
   v("dense", dense);
   v("norm", norm);
   v("bias", bias);

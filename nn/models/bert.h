@@ -77,17 +77,17 @@ template <class F> void for_each_field(BertConfig& config, F&& field) {
 /// Every field as JSON, for a file's metadata.
 std::string to_json(const BertConfig& config);
 
-/// The head of masked words; its last weight is the token embedding.
-struct WordHead : Module {
-  Linear dense;
-  LayerNorm norm;
-  Variable bias;  // [vocab_size]
-
-  WordHead(const BertConfig& config, Rng& rng);
-  void visit(Visitor& v) override;
-};
-
 struct Bert : Module {
+  /// The head of masked words; its last weight is the token embedding.
+  struct WordHead : Module {
+    Linear dense;
+    LayerNorm norm;
+    Variable bias;  // [vocab_size]
+
+    WordHead(const BertConfig& config, Rng& rng);
+    void visit(Visitor& v) override;
+  };
+
   BertConfig config;
   Embedding token_embedding, position_embedding, segment_embedding;
   LayerNorm embedding_norm;

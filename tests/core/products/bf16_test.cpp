@@ -139,7 +139,7 @@ TEST_CASE("rounding to bf16 goes to the nearest number, ties to even, and keeps 
   CHECK(rounded_to_bf16(259) == 260);
 }
 
-TEST_CASE("products in bf16 are those of rounded factors, in every way, for all remainders, and read no neighbour") {
+TEST_CASE("promise 5: products in bf16 are those of rounded factors, for all remainders, and read no neighbour") {
   const small::Threads one(1);
   const std::vector<Way> all = ways();
   Errors worst;
