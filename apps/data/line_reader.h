@@ -13,6 +13,7 @@ namespace orrery::translate {
 struct Line {
   std::string text;      ///< without its end
   bool is_whole = true;  ///< false if it was longer than `longest_line`, and is left out
+  std::string prefix{};  ///< of a line to translate: what its translation begins with
 };
 
 class LineReader {

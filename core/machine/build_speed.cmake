@@ -41,7 +41,8 @@ list(PREPEND library_sources ${json_sources})
 # and so is a file that shares a name with another of its batch.
 file(GLOB_RECURSE compiled_alone CONFIGURE_DEPENDS core/*.cpp autograd/ops/*.cpp optim/*.cpp)
 list(APPEND compiled_alone ${PROJECT_SOURCE_DIR}/nn/attention/key_value_cache.cpp
-     ${PROJECT_SOURCE_DIR}/nn/generate/beam_search.cpp ${PROJECT_SOURCE_DIR}/nn/generate/sampling.cpp)
+     ${PROJECT_SOURCE_DIR}/nn/generate/beam_search.cpp ${PROJECT_SOURCE_DIR}/nn/generate/constraints.cpp
+     ${PROJECT_SOURCE_DIR}/nn/generate/sampling.cpp)
 list(REMOVE_ITEM compiled_alone ${json_sources})
 set_source_files_properties(${compiled_alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 if(ORRERY_SANITIZE)

@@ -61,21 +61,22 @@ bool comes_first(const Extension& a, const Extension& b) {
 // The likeliest next tokens of each row. The log-probability is that of the token alone.
 class NextTokens {
  public:
-  // At most `most` tokens of each row of logits [R, K].
-  NextTokens(const Tensor& logits, i64 most) : most_(most), counts_(static_cast<size_t>(logits.size(0))) {
+  // At most `most` tokens of each row of logits [R, K], of those whose logit in `permitted` is not -infinity.
+  NextTokens(const Tensor& logits, const Tensor& permitted, i64 most)
+      : most_(most), counts_(static_cast<size_t>(logits.size(0))) {
     const i64 R = logits.size(0), K = logits.size(1);
     extensions_.resize(static_cast<size_t>(R * most));
     std::vector<double> log_totals(static_cast<size_t>(R));
     dispatch_floating(logits.dtype(), operation, [&](auto t) {
       using T = decltype(t);
       std::vector<Likely<T>> likely(static_cast<size_t>(R * most));
-      const T* x = logits.data<T>();
-      kernels::for_rows(R, K, [&, x](i64 row) {
+      const T *x = logits.data<T>(), *choice = permitted.data<T>();
+      kernels::for_rows(R, K, [&, x, choice](i64 row) {
         const T* of_row = x + row * K;
         Likely<T>* largest = likely.data() + row * most;
-        const i64 count = largest_of(of_row, K, most, largest);
+        const i64 count = largest_of(choice + row * K, K, most, largest);
         // log p_k = x_k - log sum_l e^{x_l}, with the largest logit subtracted before exp as in softmax
-        const T shift = count > 0 ? largest[0].logit : T{0};
+        const T shift = x != choice ? kernels::row_shift(of_row, K) : count > 0 ? largest[0].logit : T{0};
         const double total = kernels::chunked_sum<T>(K, [=](i64 k) { return math::exp(of_row[k] - shift); });
         const double log_total = static_cast<double>(shift) + std::log(total);
         for (i64 i = 0; i < count; ++i)
@@ -115,14 +116,19 @@ struct Live {
   double log_probability;
 };
 
+// A hypothesis that is finished.
+struct Finished {
+  i64 last;  // link
+  double log_probability, score;
+};
+
 // The search for one source.
 struct Search {
   size_t source;  // its number
   i64 limit;
   std::vector<Live> beam{{none, 0, 0.0}};  // the likeliest first
   i64 finished = 0;
-  i64 best = none;  // link
-  double best_log_probability = 0, best_score = -std::numeric_limits<double>::infinity();
+  std::vector<Finished> best{};  // of these, the best first
 };
 
 class BeamSearch {
@@ -132,7 +138,7 @@ class BeamSearch {
     for (size_t source = 0; source < limits.size(); ++source) searches_.push_back({source, limits[source]});
   }
 
-  std::vector<Hypothesis> run() {
+  std::vector<std::vector<Hypothesis>> run() {
     Tensor tokens = full({std::ssize(searches_), 1}, options_.bos, Dtype::i32);
     for (i64 length = 1; !searches_.empty(); ++length) {
       if (options_.stopped && options_.stopped()) return {};
@@ -151,6 +157,18 @@ class BeamSearch {
   }
 
  private:
+  // What constraints look at: the hypotheses of all sources, a row each.
+  std::vector<WrittenSequence> written() const {
+    std::vector<WrittenSequence> rows;
+    for (const Search& search : searches_)
+      for (const Live& hypothesis : search.beam) {
+        rows.push_back({search.source, options_.constraints.prompt});
+        const std::vector<i32> tokens = tokens_to(hypothesis.last);
+        rows.back().tokens.insert(rows.back().tokens.end(), tokens.begin(), tokens.end());
+      }
+    return rows;
+  }
+
   // The likeliest tokens after `tokens`, `beam` + 1 for each row. More are not needed: at most one of them is eos, and
   // the next beam has room for `beam` others.
   NextTokens likeliest_after(const Tensor& tokens) {
@@ -160,7 +178,11 @@ class BeamSearch {
           " sequences");
     check(options_.beam <= K, operation, "the beam must be from 1 to ", K, ", the size of the vocabulary, not ",
           options_.beam);
-    return {logits, std::min(K, options_.beam + 1)};
+    const i64 most = std::min(K, options_.beam + 1);
+    if (!options_.constraints.any()) return {logits, logits, most};
+    const std::vector<WrittenSequence> rows = written();
+    const Tensor scores = penalized(logits, rows, options_.constraints);
+    return {scores, permitted(scores, rows, options_.constraints, operation), most};
   }
 
   double score(double log_probability, i64 length) const { return log_probability / length_divisor(length, options_); }
@@ -209,48 +231,60 @@ class BeamSearch {
 
   void finish(Search& search, i64 last, double log_probability, i64 length) const {
     ++search.finished;
-    const double score_of_this = score(log_probability, length);
-    if (score_of_this <= search.best_score) return;
-    search.best = last;
-    search.best_log_probability = log_probability;
-    search.best_score = score_of_this;
+    const Finished found{last, log_probability, score(log_probability, length)};
+    const auto place = std::upper_bound(search.best.begin(), search.best.end(), found,
+                                        [](const Finished& a, const Finished& b) { return a.score > b.score; });
+    search.best.insert(place, found);
+    if (std::ssize(search.best) > options_.n_best) search.best.pop_back();
   }
 
   bool is_done(const Search& search) const {
     if (search.beam.empty() || search.finished >= options_.beam) return true;
-    return score(search.beam[0].log_probability, search.limit) <= search.best_score;
+    if (std::ssize(search.best) < options_.n_best) return false;
+    return score(search.beam[0].log_probability, search.limit) <= search.best.back().score;
   }
 
-  Hypothesis best_of(const Search& search) const {
-    Hypothesis best{{}, search.best_log_probability, search.best_score};
-    for (i64 link = search.best; link != none; link = links_[static_cast<size_t>(link)].before)
-      best.tokens.push_back(links_[static_cast<size_t>(link)].token);
-    std::reverse(best.tokens.begin(), best.tokens.end());
-    return best;
+  std::vector<Hypothesis> best_of(const Search& search) const {
+    std::vector<Hypothesis> list;
+    for (const Finished& found : search.best)
+      list.push_back({tokens_to(found.last), found.log_probability, found.score});
+    return list;
+  }
+
+  // The tokens of a hypothesis that ends with this link.
+  std::vector<i32> tokens_to(i64 link) const {
+    std::vector<i32> tokens;
+    for (; link != none; link = links_[static_cast<size_t>(link)].before)
+      tokens.push_back(links_[static_cast<size_t>(link)].token);
+    std::reverse(tokens.begin(), tokens.end());
+    return tokens;
   }
 
   StepwiseDecoder& decoder_;
   const BeamOptions& options_;
   std::vector<Search> searches_;  // of the sources that are not done
   std::vector<Link> links_;
-  std::vector<Hypothesis> result_;
+  std::vector<std::vector<Hypothesis>> result_;
   std::vector<Extension> extensions_;
 };
 
-class TransformerDecoder : public StepwiseDecoder {
+// A model whose `head` makes logits of what `next_positions` returns.
+template <class M> class DecoderWithState : public StepwiseDecoder {
  public:
-  TransformerDecoder(const Transformer& model, const Variable& memory, const Mask& mask, i64 max_len)
-      : model_(model), state_(decoder_state(model, memory, mask, max_len)) {}
+  DecoderWithState(const M& model, DecoderState state) : model_(model), state_(std::move(state)) {}
 
   Tensor next_logits(const Tensor& tokens) override {
     const NoGradient nothing_recorded;
-    const Tensor logits = model_.generator(next_positions(model_, tokens, state_)).value();
-    return logits.reshape({tokens.size(0), -1});
+    const Variable hidden = next_positions(model_, tokens, state_);
+    if constexpr (std::is_same_v<M, Transformer>)
+      return model_.generator(hidden).value().reshape({tokens.size(0), -1});
+    else
+      return model_.head(hidden).value().reshape({tokens.size(0), -1});
   }
   void choose(std::span<const i64> chosen) override { state_.choose(chosen); }
 
  private:
-  const Transformer& model_;
+  const M& model_;
   DecoderState state_;
 };
 
@@ -258,12 +292,24 @@ void check_options(const BeamOptions& options) {
   check(options.beam >= 1, operation, "the beam must be 1 or more, not ", options.beam);
   check(options.length_penalty >= 0 && std::isfinite(options.length_penalty), operation,
         "the length penalty must be 0 or more and finite, not ", options.length_penalty);
+  check(options.n_best >= 1 && options.n_best <= options.beam, operation, "n_best must be from 1 to ", options.beam,
+        ", the beam, not ", options.n_best);
 }
 
 }  // namespace
 
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options) {
+  BeamOptions best = options;
+  best.n_best = 1;
+  std::vector<Hypothesis> result;
+  for (std::vector<Hypothesis>& list : n_best_search(decoder, limits, best)) result.push_back(std::move(list.at(0)));
+  return result;
+}
+
+std::vector<std::vector<Hypothesis>> n_best_search(StepwiseDecoder& decoder, std::span<const i64> limits,
+                                                   const BeamOptions& options) {
   check_options(options);
+  options.constraints.check_options(operation, std::ssize(limits));
   for (const i64 limit : limits) {
     check(limit >= 1, operation, "a limit must be 1 or more, not ", limit);
     check(std::isfinite(length_divisor(limit, options)), operation, "a length penalty of ", options.length_penalty,
@@ -276,7 +322,16 @@ std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, cons
   const NoGradient nothing_recorded;
   Pass pass = Pass::inference();
   const Mask mask = model.padding(source);
-  return std::make_unique<TransformerDecoder>(model, model.encode(source, mask, pass), mask, max_len);
+  return std::make_unique<DecoderWithState<Transformer>>(
+      model, decoder_state(model, model.encode(source, mask, pass), mask, max_len));
+}
+
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const CausalModel& model, std::span<const i32> read, i64 max_len) {
+  const NoGradient nothing_recorded;
+  DecoderState state = decoder_state(model, 1, max_len);
+  if (!read.empty())
+    next_positions(model, Tensor::of<i32>({1, std::ssize(read)}, std::vector<i32>(read.begin(), read.end())), state);
+  return std::make_unique<DecoderWithState<CausalModel>>(model, std::move(state));
 }
 
 std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& source, const BeamOptions& options) {

@@ -15,7 +15,8 @@
 // length + 50, but terminate early when possible".
 //
 // A source is done as soon as `beam` of its hypotheses are finished, or when no unfinished one can reach the best score
-// any more: log p cannot grow, and |Y| is at most the limit. A source that is done leaves the batch.
+// any more: log p cannot grow, and |Y| is at most the limit. A source that is done leaves the batch. For a list of the
+// n best, the n-th best score is what none of them can reach.
 // Shapes: source i32 [B, S]; R hypotheses of all sources together, logits [R, K].
 #pragma once
 
@@ -24,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "nn/generate/constraints.h"
 #include "nn/models/transformer.h"
 
 namespace orrery::nn {
@@ -41,7 +43,9 @@ class StepwiseDecoder {
 
 struct BeamOptions {
   i64 beam = 4;                     ///< hypotheses kept at each step, at most the size of the vocabulary
+  i64 n_best = 1;                   ///< hypotheses that `n_best_search` returns for each source, at most `beam`
   double length_penalty = 1;        ///< alpha, 0 or more
+  Constraints constraints{};        ///< prefixes are those of the sources
   i32 bos = 1;                      ///< the token every target begins with
   i32 eos = 2;                      ///< the token that ends one
   i64 max_len = 64;                 ///< generate at most this many tokens, `eos` included
@@ -65,8 +69,16 @@ std::vector<Hypothesis> beam_search(const Transformer& model, const Tensor& sour
 /// are not used.
 std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i64> limits, const BeamOptions& options);
 
+/// The `n_best` hypotheses with the best scores for each source, the best first: fewer if the search has not finished
+/// as many. Of equal scores the one that was finished first comes first.
+std::vector<std::vector<Hypothesis>> n_best_search(StepwiseDecoder& decoder, std::span<const i64> limits,
+                                                   const BeamOptions& options);
+
 /// A Transformer's decoder with its state, after reading `source`. It refers to `model`. Error: max_len beyond the
 /// model's positions.
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, const Tensor& source, i64 max_len);
+/// A model without an encoder, after reading some tokens: the prompt without its last one, which is the `bos` of the
+/// search. It refers to `model`. Error: max_len, which counts these too, beyond the model's positions.
+std::unique_ptr<StepwiseDecoder> stepwise_decoder(const CausalModel& model, std::span<const i32> read, i64 max_len);
 
 }  // namespace orrery::nn

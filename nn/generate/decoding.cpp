@@ -10,6 +10,11 @@
 namespace orrery::nn {
 namespace {
 
+Tensor constrained(const Tensor& logits, std::span<const WrittenSequence> written, const Constraints& constraints) {
+  const Tensor rows = logits.reshape({std::ssize(written), -1});
+  return permitted(penalized(rows, written, constraints), written, constraints, "decoding").reshape(logits.shape());
+}
+
 Tensor row_of(const std::vector<i32>& tokens) { return Tensor::of<i32>({1, static_cast<i64>(tokens.size())}, tokens); }
 
 }  // namespace
@@ -32,7 +37,10 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
 Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_logits, i32 pad,
                      const GreedyOptions& options) {
   check(options.max_len > 0, "greedy_decode", "max_len must be positive, not ", options.max_len);
+  options.constraints.check_options("greedy_decode", B);
   const NoGradient nothing_recorded;
+  std::vector<WrittenSequence> rows(static_cast<size_t>(B));  // what constraints look at
+  for (size_t b = 0; b < rows.size(); ++b) rows[b].number = b;
   Tensor last = full({B, 1}, options.bos, Dtype::i32);
   std::vector<Tensor> written{Tensor::empty({B, 0}, Dtype::i32)};
   std::vector<bool> ended(static_cast<size_t>(B), false);
@@ -40,7 +48,7 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
   for (i64 length = 0; running > 0 && length < options.max_len; ++length) {
     const Tensor logits = next_logits(last);
     const bool some_nan = std::isnan(sum_of_squares(logits));
-    last = argmax(logits);
+    last = argmax(options.constraints.any() ? constrained(logits, rows, options.constraints) : logits);
     i32* token = last.write<i32>();
     for (i64 b = 0; b < B; ++b) {
       // The embedding of the padding that follows an end may hold NaN.
@@ -51,6 +59,8 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
       } else if (token[b] == options.eos) {
         ended[static_cast<size_t>(b)] = true;
         --running;
+      } else {
+        rows[static_cast<size_t>(b)].tokens.push_back(token[b]);
       }
     }
     written.push_back(last);
@@ -59,11 +69,15 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
 }
 
 void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling,
-              Rng& rng, const std::function<bool(i32)>& on_token) {
+              Rng& rng, const std::function<bool(i32)>& on_token, const Constraints& constraints) {
   check(!prompt.empty(), "generate", "needs a prompt of at least one token");
   check(count >= 0, "generate", "cannot write ", count, " tokens");
   check_options(sampling);
+  constraints.check_options("generate", 1);
   const NoGradient nothing_recorded;
+  WrittenSequence written{.tokens = prompt};
+  Constraints after_prompt = constraints;
+  after_prompt.prompt = prompt;
   const size_t most = static_cast<size_t>(model.max_len());
   DecoderState state = decoder_state(model, 1, model.max_len());
   std::vector<i32> context = prompt, unread = prompt;
@@ -75,8 +89,10 @@ void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 coun
     }
     const Variable hidden = next_positions(model, row_of(unread), state);
     const Tensor logits = model.head(constant(slice(hidden.value(), 1, -1))).value();
-    const i32 token = sample(logits.reshape({model.vocab_size()}), sampling, rng);
+    const Tensor row = logits.reshape({1, model.vocab_size()});
+    const i32 token = sample(constrained(row, {&written, 1}, after_prompt).reshape({row.size(1)}), sampling, rng);
     if (!on_token(token)) return;
+    if (constraints.any()) written.tokens.push_back(token);
     context.push_back(token);
     if (context.size() > 2 * most) context.erase(context.begin(), context.end() - static_cast<std::ptrdiff_t>(most));
     unread.assign(1, token);

@@ -18,7 +18,7 @@ constexpr i64 beyond_source = 50;
 // A line that can be translated.
 struct Sentence {
   size_t line;  // its number in the window
-  std::vector<i32> ids;
+  std::vector<i32> ids, prefix;
   i64 length() const { return std::ssize(ids) + 1; }  // with its end
 };
 
@@ -37,14 +37,16 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
     LineKind& kind = results[i].kind;
     kind = kind_of(lines[i]);
     if (kind != LineKind::translated) continue;
-    Sentence sentence{i, translator.vocabulary.ids(lines[i].text)};
+    Sentence sentence{i, translator.vocabulary.ids(lines[i].text), translator.vocabulary.ids(lines[i].prefix)};
     if (sentence.ids.empty()) {
       kind = LineKind::empty;  // also white space and invisible characters that are not ASCII's
-    } else if (sentence.length() > translator.most_tokens()) {
+    } else if (std::max(sentence.length(), std::ssize(sentence.prefix) + 1) > translator.most_tokens()) {
       kind = LineKind::too_long;
     } else {
       if (std::find(sentence.ids.begin(), sentence.ids.end(), unknown_id) != sentence.ids.end())
         results[i].unknown_letters = translator.vocabulary.unknown_letters(lines[i].text);
+      if (!sentence.prefix.empty())
+        results[i].unknown_letters += translator.vocabulary.unknown_letters(lines[i].prefix);
       sentences.push_back(std::move(sentence));
     }
   }
@@ -53,32 +55,46 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
   return sentences;
 }
 
+// The text of tokens, the last of which may be the end mark. Whatever the pieces are, a line stays a line.
+std::string text_line(const Translator& translator, std::span<const i32> tokens) {
+  std::string text = translator.vocabulary.text(tokens.first(tokens.size() - (tokens.back() == end_id ? 1 : 0)));
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 // Whether the search was not stopped before its end.
 bool translate_batch(const Translator& translator, std::span<const Sentence> batch, const DecodeOptions& options,
                      const std::function<bool()>& stopped, std::vector<Translation>& results) {
   std::vector<std::span<const i32>> rows;
   std::vector<i64> limits;
+  nn::BeamOptions search{.beam = options.beam,
+                         .n_best = options.n_best,
+                         .length_penalty = options.length_penalty,
+                         .constraints = options.constraints,
+                         .bos = begin_id,
+                         .eos = end_id,
+                         .stopped = stopped};
+  const auto has_prefix = [](const Sentence& sentence) { return !sentence.prefix.empty(); };
+  const bool any_prefix = std::any_of(batch.begin(), batch.end(), has_prefix);
   for (const Sentence& sentence : batch) {
     rows.push_back(sentence.ids);
-    limits.push_back(std::min({sentence.length() + beyond_source, options.max_length, translator.most_tokens()}));
+    const i64 prefix = std::ssize(sentence.prefix), asked = std::max(options.max_length, prefix + 1);
+    limits.push_back(std::min({sentence.length() + beyond_source + prefix, asked, translator.most_tokens()}));
+    if (any_prefix) search.constraints.prefixes.push_back(sentence.prefix);
   }
-  const auto decoder = translator.decoder(source_tensor(rows), limits[0]);
-  const std::vector<nn::Hypothesis> found = nn::beam_search(*decoder, limits,
-                                                            {.beam = options.beam,
-                                                             .length_penalty = options.length_penalty,
-                                                             .bos = begin_id,
-                                                             .eos = end_id,
-                                                             .stopped = stopped});
+  const auto decoder = translator.decoder(source_tensor(rows), *std::max_element(limits.begin(), limits.end()));
+  const std::vector<std::vector<nn::Hypothesis>> found = nn::n_best_search(*decoder, limits, search);
   if (found.empty()) return false;
   for (size_t i = 0; i < batch.size(); ++i) {
-    const std::vector<i32>& tokens = found[i].tokens;
-    const bool ended = tokens.back() == end_id;
+    const nn::Hypothesis& best = found[i].at(0);
     Translation& result = results[batch[i].line];
-    result.text = translator.vocabulary.text(std::span(tokens).first(tokens.size() - (ended ? 1 : 0)));
-    std::replace(result.text.begin(), result.text.end(), '\n', ' ');  // whatever the pieces are, a line stays a line
-    result.log_probability = found[i].log_probability;
-    result.tokens = std::ssize(tokens);
-    result.ids = tokens;
+    result.text = text_line(translator, best.tokens);
+    result.log_probability = best.log_probability;
+    result.tokens = std::ssize(best.tokens);
+    result.ids = best.tokens;
+    if (options.n_best == 1) continue;
+    for (const nn::Hypothesis& each : found[i])
+      result.n_best.push_back({text_line(translator, each.tokens), each.score});
   }
   return true;
 }

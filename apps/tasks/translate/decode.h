@@ -16,12 +16,15 @@
 
 #include "apps/data/line_reader.h"
 #include "apps/tasks/translate/model.h"
+#include "nn/generate/constraints.h"
 
 namespace orrery::translate {
 
 struct DecodeOptions {
-  i64 beam = 5;               ///< 1 is greedy decoding
-  double length_penalty = 1;  ///< alpha: nn/generate/beam_search.h
+  i64 beam = 5;                   ///< 1 is greedy decoding
+  i64 n_best = 1;                 ///< translations of a line, at most `beam`
+  double length_penalty = 1;      ///< alpha: nn/generate/beam_search.h
+  nn::Constraints constraints{};  ///< without prefixes: those are of the lines
   /// Source tokens of a batch, padding included; fewer with a wide beam (`rows_of_batch`). A longer sentence is a batch
   /// of its own.
   i64 batch_tokens = 1024;
@@ -32,13 +35,20 @@ struct DecodeOptions {
 /// What became of a line.
 enum class LineKind { translated, empty, not_utf8, with_nul, too_long };
 
+/// One of the n best translations of a line.
+struct RankedText {
+  std::string text;
+  double score;  ///< log-probability / length^alpha
+};
+
 struct Translation {
   LineKind kind = LineKind::translated;
   std::string text{};          ///< "" if the line was not translated
   double log_probability = 0;  ///< of all tokens
   i64 tokens = 0;              ///< with the end
   std::vector<i32> ids{};      ///< these tokens
-  i64 unknown_letters = 0;     ///< of the line: `Vocabulary::unknown_letters`
+  i64 unknown_letters = 0;     ///< of the line and its prefix: `Vocabulary::unknown_letters`
+  std::vector<RankedText> n_best{};
 };
 
 /// How many sentences of `length` tokens, the end included, make a batch: at least 1. The beam multiplies what the

@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 
+#include "apps/data/text_file.h"
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
@@ -18,6 +19,7 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/constraint_options.h"
 #include "apps/tasks/translate/decode.h"
 #include "core/error.h"
 #include "core/files/file.h"
@@ -34,7 +36,7 @@ constexpr size_t first_window = 16, largest_window = 2048;
 struct CommandOptions {
   DecodeOptions decode;
   std::vector<std::string> load;
-  std::string file, attention;
+  std::string file, attention, prefixes;
   bool scores = false;
   i64 threads = 1;
 };
@@ -94,6 +96,12 @@ class Totals {
   Count with_unknown_;
 };
 
+// Of the n best, each with the number of its line.
+void print_n_best(const Translation& translation, i64 line) {
+  for (const auto& [text, score] : translation.n_best)
+    std::cout << line << '\t' << numbers("%.4f", score) << '\t' << for_reader(text, STDOUT_FILENO) << '\n';
+}
+
 void print(const Translation& translation, bool scores) {
   if (scores) {
     if (translation.kind == LineKind::translated) std::cout << numbers("%.4f", translation.log_probability);
@@ -151,17 +159,34 @@ void check_attention(const CommandOptions& options) {
         "--attention ", options.attention, " would write over the lines to translate");
 }
 
+// Errors: there are fewer prefixes than lines; one that is too long or not UTF-8.
+void add_prefixes(std::vector<Line>& lines, LineReader& prefixes, const std::string& path, i64 before) {
+  size_t known = 0;
+  while (known < lines.size()) {
+    const std::vector<Line> some = prefixes.read(lines.size() - known, [] { return false; });
+    check(!some.empty(), "translate", "--prefix-file ", path, " has no line ", before + static_cast<i64>(known) + 1,
+          ", but the text has one");
+    for (const Line& prefix : some) {
+      check(prefix.is_whole && first_not_utf8(prefix.text) == prefix.text.npos, "translate", "--prefix-file ", path,
+            ", line ", before + static_cast<i64>(known) + 1, " is too long or not UTF-8");
+      lines[known++].prefix = prefix.text;
+    }
+  }
+}
+
 // Prints the translation of each line that `reader` reads, until Ctrl-C, or until nobody can read them. Returns the
 // seconds that this took, without waiting for input.
 double translate_lines(const Translator& translator, const CommandOptions& options, const Interrupt& interrupt,
-                       LineReader& reader, Totals& totals, AttentionOfLines& attention) {
+                       LineReader& reader, const std::unique_ptr<LineReader>& prefixes, Totals& totals,
+                       AttentionOfLines& attention) {
   LiveLine live(std::cerr, isatty(STDOUT_FILENO) == 1 ? Terminal{} : terminal_of(STDERR_FILENO));
   double seconds = 0;
   const auto stopped = [&] { return interrupt.requested(); };
   const auto can_go_on = [&] { return std::cout.good() && !stopped(); };
   for (size_t window = first_window; can_go_on(); window = std::min(2 * window, largest_window)) {
-    const std::vector<Line> lines = reader.read(window, stopped);
+    std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
+    if (prefixes) add_prefixes(lines, *prefixes, options.prefixes, totals.lines());
     const Stopwatch watch;
     const i64 before = totals.lines();
     auto line = lines.begin();
@@ -169,8 +194,11 @@ double translate_lines(const Translator& translator, const CommandOptions& optio
         translator, lines, options.decode, [&] { return !can_go_on(); },
         [&](std::span<const Translation> ready, i64 done) {
           for (const Translation& translation : ready) {
-            print(translation, options.scores);
             totals.add(translation);
+            if (options.decode.n_best > 1)
+              print_n_best(translation, totals.lines());
+            else
+              print(translation, options.scores);
             attention.add(*line++, translation);
           }
           std::cout.flush();
@@ -191,6 +219,11 @@ int decode(const CommandOptions& options) {
   if (options.decode.beam > translator.vocabulary.size())
     usage_error("--beam",
                 "must be at most " + std::to_string(translator.vocabulary.size()) + ", the tokens of the model");
+  if (options.decode.n_best > options.decode.beam)
+    usage_error("--n-best", "must be at most --beam, " + std::to_string(options.decode.beam));
+  const Descriptor prefix_file(options.prefixes.empty() ? -1 : opened(options.prefixes));
+  const auto prefixes =
+      options.prefixes.empty() ? nullptr : std::make_unique<LineReader>(prefix_file.number(), options.prefixes);
   print_start(std::cerr, {.parameters = translator.parameter_count()});
   const bool asked_by_a_person = from_stdin && isatty(STDIN_FILENO) == 1;
   if (asked_by_a_person) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
@@ -198,7 +231,7 @@ int decode(const CommandOptions& options) {
   LineReader reader(from_stdin ? STDIN_FILENO : file.number(), from_stdin ? "standard input" : options.file);
   Totals totals;
   AttentionOfLines attention(translator, options.attention);
-  const double seconds = translate_lines(translator, options, interrupt, reader, totals, attention);
+  const double seconds = translate_lines(translator, options, interrupt, reader, prefixes, totals, attention);
   if (!std::cout.good()) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
@@ -236,8 +269,16 @@ void add_translate_decode(CLI::App& translate, int& exit_code) {
                "");
   add_whole_number(command, "--batch-tokens", options->decode.batch_tokens, 1, 10000000,
                    "Source tokens of a batch, padding included; fewer with a beam of more than 5");
-  add_flag(command, "--scores", options->scores,
-           "Before each translation its log-probability (natural logarithm) and a tab");
+  CLI::Option* scores = add_flag(command, "--scores", options->scores,
+                                 "Before each translation its log-probability (natural logarithm) and a tab");
+  exclude(add_whole_number(command, "--n-best", options->decode.n_best, 1, 1000,
+                           "Write the best N translations of each line, the best first: the number of the line, the "
+                           "score by which they are compared, and the translation, with tabs between them; none for "
+                           "a line that cannot be translated"),
+          {scores});
+  add_constraints(command, options->decode.constraints);
+  add_file(command, "--prefix-file", options->prefixes,
+           "Begin each translation as the same line of this file, which may be empty, and go on from there");
   add_output_file(
       command, "--attention", options->attention,
       "Write a page for a browser to this file: the attention weights of every layer and head, for the first "

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "core/machine/parallel.h"
 #include "nn/generate/decoding.h"
@@ -67,9 +68,32 @@ std::vector<double> log_probabilities(std::vector<double> logits) {
   return logits;
 }
 
-// What the header of beam_search.h says, for one source and without caring for speed: it never stops early.
-Hypothesis searched_plainly(const std::function<std::vector<double>(const Tokens&)>& logits, i64 limit,
-                            const BeamOptions& options) {
+// The log-probabilities after `written` as constraints.h has them, token by token.
+std::vector<double> constrained_plainly(std::vector<double> logits, const Tokens& written, const nn::Constraints& c,
+                                        size_t source) {
+  for (const i32 token : std::set<i32>(written.begin(), written.end())) {
+    double& x = logits[static_cast<size_t>(token)];
+    x = x > 0 ? x / c.repetition_penalty : x * c.repetition_penalty;
+  }
+  logits = log_probabilities(logits);
+  const Tokens prefix = c.prefixes.empty() ? Tokens() : c.prefixes[source];
+  const i64 n = c.no_repeat_ngram;
+  Tokens longer = written;
+  longer.push_back(0);
+  for (i32& k = longer.back(); k < std::ssize(logits); ++k) {
+    const auto end = longer.end();
+    const bool repeats =
+        n > 0 && std::ssize(longer) > n && std::search(longer.begin(), end - 1, end - n, end) != end - 1;
+    if (written.size() < prefix.size() ? prefix[written.size()] != k : repeats)
+      logits[static_cast<size_t>(k)] = -INFINITY;
+  }
+  return logits;
+}
+
+// What the header of beam_search.h says, for one source and without caring for speed: it never stops early. Those that
+// are finished, the best first.
+std::vector<Hypothesis> searched_plainly(const std::function<std::vector<double>(const Tokens&)>& logits, i64 limit,
+                                         const BeamOptions& options, size_t source = 0) {
   std::vector<Hypothesis> live(1), finished;
   const auto likelier = [](const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; };
   for (i64 length = 1; !live.empty() && std::ssize(finished) < options.beam; ++length) {
@@ -77,8 +101,10 @@ Hypothesis searched_plainly(const std::function<std::vector<double>(const Tokens
     for (const Hypothesis& hypothesis : live) {
       Tokens read{options.bos};
       read.insert(read.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
-      const std::vector<double> next = log_probabilities(logits(read));
+      const std::vector<double> next =
+          constrained_plainly(logits(read), hypothesis.tokens, options.constraints, source);
       for (size_t k = 0; k < next.size(); ++k) {
+        if (next[k] == -INFINITY && options.constraints.any()) continue;
         extended.push_back(hypothesis);
         extended.back().tokens.push_back(static_cast<i32>(k));
         extended.back().log_probability += next[k];
@@ -94,16 +120,16 @@ Hypothesis searched_plainly(const std::function<std::vector<double>(const Tokens
       if (!ends && std::ssize(live) < options.beam) live.push_back(h);
     }
   }
-  return *std::max_element(finished.begin(), finished.end(),
-                           [](const Hypothesis& a, const Hypothesis& b) { return a.score < b.score; });
+  std::stable_sort(finished.begin(), finished.end(),
+                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+  return finished;
 }
-
 // A table of random logits for every beginning, made when it is asked for.
-LogitsAfter random_table(i64 K, u64 seed, double spread) {
+LogitsAfter random_table(i64 K, u64 seed, double spread, double least = 0) {
   return [=, table = std::make_shared<std::map<std::pair<i64, Tokens>, std::vector<double>>>(),
           rng = std::make_shared<Rng>(seed)](i64 source, const Tokens& tokens) {
     std::vector<double>& row = (*table)[{source, tokens}];
-    while (std::ssize(row) < K) row.push_back(spread * rng->uniform());
+    while (std::ssize(row) < K) row.push_back(least + spread * rng->uniform());
     return row;
   };
 }
@@ -187,11 +213,38 @@ TEST_CASE("beam search equals its plain form on random tables: beams, penalties,
         CAPTURE(penalty);
         CAPTURE(source);
         const Hypothesis expected = searched_plainly(
-            [&](const Tokens& tokens) { return table(static_cast<i64>(source), tokens); }, limits[source], options);
+            [&](const Tokens& tokens) { return table(static_cast<i64>(source), tokens); }, limits[source], options)[0];
         check_same(found[source], expected, 1e-12);
       }
     }
   }
+}
+
+TEST_CASE("the n best, the repetition penalty, n-grams and prefixes are those of the plain form, alone and together") {
+  const std::vector<i64> limits{7, 3, 9, 4};
+  const std::vector<Tokens> prefixes{{3}, {}, {4, 4, 0}, {0, 1}};
+  i64 different = 0;
+  for (const nn::Constraints& constraints :
+       {nn::Constraints{}, nn::Constraints{.repetition_penalty = 1.7}, nn::Constraints{.no_repeat_ngram = 1},
+        nn::Constraints{.no_repeat_ngram = 2}, nn::Constraints{.prefixes = prefixes},
+        nn::Constraints{.repetition_penalty = 1.2, .no_repeat_ngram = 3, .prefixes = prefixes}}) {
+    for (const i64 n : {1, 2, 4}) {
+      const LogitsAfter table = random_table(5, 7, 4.0, -2.0);
+      const BeamOptions options{.beam = 4, .n_best = n, .constraints = constraints};
+      PlainDecoder decoder(std::ssize(limits), table);
+      const auto found = nn::n_best_search(decoder, limits, options);
+      for (size_t source = 0; source < limits.size(); ++source) {
+        CAPTURE(n);
+        CAPTURE(source);
+        const auto logits = [&](const Tokens& tokens) { return table(static_cast<i64>(source), tokens); };
+        const auto expected = searched_plainly(logits, limits[source], options, source);
+        REQUIRE(std::ssize(found[source]) == std::min(n, std::ssize(expected)));
+        for (size_t i = 0; i < found[source].size(); ++i) check_same(found[source][i], expected[i], 1e-12);
+        different += found[source][0].tokens != searched_plainly(logits, limits[source], {.beam = 4})[0].tokens;
+      }
+    }
+  }
+  CHECK(different > 20);
 }
 
 TEST_CASE("with a beam of all tokens and two steps it finds the likeliest of all sentences") {

@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <set>
+
 #include "nn/models/gpt.h"
 #include "tests/nn/compare.h"
 
@@ -134,6 +138,49 @@ std::vector<i32> generated(const nn::Gpt& model, const std::vector<i32>& prompt,
 }
 
 }  // namespace
+
+TEST_CASE("greedy decoding and sampling keep to constraints: a prefix, no n-gram twice, what is written is penalised") {
+  const Transformer model = chain({0, 4, 0, 4, 3});  // bos -> 4 -> 3 -> 4 -> ...
+  const auto greedy = [&](const nn::Constraints& constraints) {
+    return tokens(greedy_decode(model, full({1, 2}, 3, Dtype::i32), {.max_len = 5, .constraints = constraints}));
+  };
+  CHECK(greedy({.prefixes = {{3}}}) == std::vector<i32>{3, 4, 3, 4, 3});
+  const std::vector<i32> once = greedy({.no_repeat_ngram = 1});
+  CHECK(std::set<i32>(once.begin(), once.end()).size() == once.size());
+  CHECK(once[0] == 4);
+  CHECK(once[1] == 3);
+  const auto refused = [&](const nn::Constraints& constraints, const char* message) {
+    CHECK_THROWS_WITH_AS(greedy(constraints), doctest::Contains(message), Error);
+  };
+  refused({.repetition_penalty = 0}, "the repetition penalty must be above 0 and finite, not 0");
+  refused({.prefixes = {{3}, {3}}}, "2 prefixes are given for 1 sequences");
+  refused({.prefixes = {{9}}}, "a prefix has token 9, which is none of the model's 5");
+  const nn::Gpt gpt = noisy_gpt();
+  const std::vector<i32> prompt{3, 1, 4, 1};
+  for (const nn::Constraints& constraints :
+       {nn::Constraints{.no_repeat_ngram = 2}, nn::Constraints{.repetition_penalty = 3.0},
+        nn::Constraints{.repetition_penalty = 1.1, .no_repeat_ngram = 3}}) {
+    std::vector<i32> written = prompt;
+    Rng rng(5), same(5);
+    const nn::SamplingOptions sampling{.temperature = 0.5};
+    generate(
+        gpt, prompt, 5, sampling, rng, [&](i32 token) { return written.push_back(token), true; }, constraints);
+    for (size_t length = prompt.size(); length < written.size() && length < 8; ++length) {
+      const std::vector<i32> before(written.begin(), written.begin() + static_cast<std::ptrdiff_t>(length));
+      nn::Pass pass;
+      Tensor x = slice(gpt(Tensor::of<i32>({1, std::ssize(before)}, before), pass).value(), 1, -1).reshape({9});
+      for (i32 k = 0; k < 9; ++k) {
+        if (std::find(before.begin(), before.end(), k) != before.end())
+          x(k) = x(k) > 0 ? x(k) / constraints.repetition_penalty : x(k) * constraints.repetition_penalty;
+        for (i64 n = constraints.no_repeat_ngram, at = 0; n > 0 && at + n <= std::ssize(before); ++at)
+          if (std::equal(before.end() - (n - 1), before.end(), before.begin() + at) &&
+              before[static_cast<size_t>(at + n - 1)] == k)
+            x(k) = -INFINITY;
+      }
+      CHECK(sample(x, sampling, same) == written[length]);
+    }
+  }
+}
 
 TEST_CASE("a GPT writes the tokens that it would write without a cache") {
   const nn::Gpt model = noisy_gpt();

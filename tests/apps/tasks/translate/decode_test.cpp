@@ -12,34 +12,16 @@
 #include "nn/generate/decoding.h"
 #include "tests/apps/run_program.h"
 #include "tests/apps/show/attention/random_attention.h"
+#include "tests/apps/tasks/translate/small_translation.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
 using namespace orrery::program;
 using namespace orrery::translate;
+using small::lively_words;
 
 namespace {
-
-// A translator with larger weights than a new one has, so that its translations differ. It reads max_len - 1 tokens.
-Translator lively_words(u64 seed = 1, i64 max_len = 20) {
-  const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e f g h i@@ j"});
-  Rng rng(seed);
-  nn::TransformerConfig config{.src_vocab_size = vocabulary.size(),
-                               .tgt_vocab_size = vocabulary.size(),
-                               .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24},
-                               .num_encoder_layers = 1,
-                               .num_decoder_layers = 1,
-                               .max_len = max_len,
-                               .pad_id = pad_id};
-  nn::Transformer model(config, rng);
-  for (Variable* weight : {&model.src_embed.weight, &model.tgt_embed.weight, &model.generator.weight})
-    scale_in_place(weight->mutable_value(), 3.0);
-  scale_in_place(model.decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().out_proj.weight.mutable_value(),
-                 4.0);
-  for (i32 id = 0; id < first_piece_id; ++id) model.generator.bias.mutable_value()(id) = id == end_id ? 1.0 : -30.0;
-  return {vocabulary, std::make_unique<TransformerTranslator>(std::move(model))};
-}
 
 // That translator in a file.
 struct SavedTranslator {
@@ -187,6 +169,29 @@ TEST_CASE("--scores puts the log-probability and a tab before each translation")
     CHECK(printed.substr(tab + 1) == results[static_cast<size_t>(i)].text);
   }
   CHECK(line(text, 1) == "\t");
+}
+
+TEST_CASE("--n-best writes a list for each line, and --prefix-file says how each translation begins") {
+  const SavedTranslator saved;
+  const std::string file = saved.file(joined({"a b c", "", "d"})), usual = run(saved.arguments(file)).text;
+  const Result best = run(saved.arguments("--n-best 3 " + file));
+  double score = 0, last = 0;
+  for (int row = 0, number = 0; row < 6; ++row, last = score) {
+    CHECK(std::sscanf(line(best.text, row).c_str(), "%d\t%lf\t", &number, &score) == 2);
+    CHECK(number == (row < 3 ? 1 : 3));
+    CHECK((row % 3 == 0 ? line(best.text, row).ends_with('\t' + line(usual, number - 1)) : score <= last));
+  }
+  const std::string prefixes = written(saved.folder / "prefixes", "j c\n\n\n");
+  const std::string begun = run(saved.arguments("--prefix-file '" + prefixes + "' " + file)).text;
+  CHECK((line(begun, 0) + " ").starts_with("j c "));
+  CHECK(line(begun, 2) == line(usual, 2));
+  for (const std::string option : {"--no-repeat-ngram 1 ", "--repetition-penalty 99 "})
+    CHECK(run(saved.arguments(option + file)).text != usual);
+  const std::string few = written(saved.folder / "few", "j\n");
+  CHECK(
+      contains(errors(saved.arguments("--prefix-file '" + few + "' " + file)).text, "no line 2, but the text has one"));
+  check_usage_error(saved.arguments("--n-best 6 " + file), "--n-best", "at most --beam, 5");
+  check_usage_error(saved.arguments("--n-best 2 --scores " + file), "--n-best", "--scores");
 }
 
 TEST_CASE("--attention writes a page of the translated lines, as many as it holds, and says which") {

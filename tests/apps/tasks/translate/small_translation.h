@@ -1,7 +1,9 @@
 // Chapter 9. What the tests of translators share: invented sentences, and a model that learns from them in a moment.
 #pragma once
 
+#include "apps/tasks/translate/model.h"
 #include "apps/tasks/translate/task.h"
+#include "core/tensor_ops.h"
 #include "tests/apps/training/line_task.h"
 #include "tests/core/temporary_folder.h"
 
@@ -60,5 +62,26 @@ struct AnimalTraining {
   translate::TranslationTask task;
   Trainer trainer;
 };
+
+/// A translator with larger weights than a new one has, so that its translations differ. It reads max_len - 1 tokens.
+inline translate::Translator lively_words(u64 seed = 1, i64 max_len = 20) {
+  using namespace translate;
+  const Vocabulary vocabulary = Vocabulary::of_segmented({"a b c d e f g h i@@ j"});
+  Rng rng(seed);
+  nn::TransformerConfig config{.src_vocab_size = vocabulary.size(),
+                               .tgt_vocab_size = vocabulary.size(),
+                               .layer = {.d_model = 16, .num_heads = 2, .d_ff = 24},
+                               .num_encoder_layers = 1,
+                               .num_decoder_layers = 1,
+                               .max_len = max_len,
+                               .pad_id = pad_id};
+  nn::Transformer model(config, rng);
+  for (Variable* weight : {&model.src_embed.weight, &model.tgt_embed.weight, &model.generator.weight})
+    scale_in_place(weight->mutable_value(), 3.0);
+  scale_in_place(model.decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().out_proj.weight.mutable_value(),
+                 4.0);
+  for (i32 id = 0; id < first_piece_id; ++id) model.generator.bias.mutable_value()(id) = id == end_id ? 1.0 : -30.0;
+  return {vocabulary, std::make_unique<TransformerTranslator>(std::move(model))};
+}
 
 }  // namespace orrery::small
