@@ -12,11 +12,13 @@
 #include "apps/data/vocabulary.h"
 #include "core/error.h"
 #include "core/files/json.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 namespace {
 
 constexpr size_t byte_count = 256;
+constexpr std::string_view kind_of_byte_pairs = "byte pairs";  // in metadata
 
 // The character that stands for each byte in the files.
 std::array<size_t, byte_count> byte_characters() {
@@ -75,6 +77,7 @@ struct BytePairs::Contents {
   struct Merge {
     i32 rank, id;
   };
+  std::string vocab_json, merges_txt;
   std::vector<std::string> texts;  // of each token
   std::unordered_map<std::string, i32> ids;
   std::unordered_map<u64, Merge> merges;
@@ -123,10 +126,15 @@ void BytePairs::Contents::add_ids(std::string_view word, std::vector<i32>& to) c
 }
 
 BytePairs BytePairs::read(const std::string& vocab_path, const std::string& merges_path) {
+  return of_texts(read_text(vocab_path), read_text(merges_path), vocab_path, merges_path);
+}
+
+BytePairs BytePairs::of_texts(std::string vocab, std::string merges, const std::string& vocab_name,
+                              const std::string& merges_name) {
   auto contents = std::make_shared<Contents>();
-  const std::string operation = "read " + vocab_path;
+  const std::string operation = "read " + vocab_name;
   const JsonLimits limits{.bytes = size_t{1} << 26, .values = largest_vocabulary + 1, .fields = largest_vocabulary};
-  const Json vocabulary = parse_json_object(read_text(vocab_path), operation, limits);
+  const Json vocabulary = parse_json_object(vocab, operation, limits);
   contents->texts.resize(vocabulary.size());
   std::vector<bool> taken(vocabulary.size());
   for (const auto& [token, number] : vocabulary.items()) {
@@ -143,16 +151,16 @@ BytePairs BytePairs::read(const std::string& vocab_path, const std::string& merg
     check(found != contents->texts.end(), operation, "byte ", byte, " has no token");
     contents->bytes[byte] = static_cast<i32>(found - contents->texts.begin());
   }
+  check(first_not_utf8(merges) == merges.npos, "read " + merges_name, "is not UTF-8");
   i64 line_number = 0;
-  const std::string merges = read_text(merges_path);
   for (const std::string_view line : lines_of(merges)) {
     ++line_number;
     if (line.empty() || (line_number == 1 && line.starts_with("#version"))) continue;
     const size_t space = line.find(' ');
     const auto id = [&](std::string_view token) {
       const auto found = contents->ids.find(std::string(token));
-      check(space != line.npos && found != contents->ids.end(), "read " + merges_path, "line ", line_number, ", ",
-            printable(line), ", must be two tokens of ", vocab_path, " whose union is one, too");
+      check(space != line.npos && found != contents->ids.end(), "read " + merges_name, "line ", line_number, ", ",
+            printable(line), ", must be two tokens of ", vocab_name, " whose union is one, too");
       return found->second;
     };
     const std::string_view left = line.substr(0, space), right = line.substr(std::min(space + 1, line.size()));
@@ -160,7 +168,28 @@ BytePairs BytePairs::read(const std::string& vocab_path, const std::string& merg
         pair_of(id(left), id(right)),
         Contents::Merge{static_cast<i32>(line_number), id(std::string(left) + std::string(right))});
   }
+  contents->vocab_json = std::move(vocab);
+  contents->merges_txt = std::move(merges);
   return BytePairs(std::move(contents));
+}
+
+const std::string& BytePairs::vocab_json() const { return contents_->vocab_json; }
+const std::string& BytePairs::merges_txt() const { return contents_->merges_txt; }
+
+std::string BytePairs::to_json() const {
+  return ObjectText().add("kind", kind_of_byte_pairs).add("vocab", vocab_json()).add("merges", merges_txt()).text();
+}
+
+BytePairs BytePairs::from_json(const std::string& text) {
+  const Json json = parse_json_object(text, "vocabulary", {.bytes = size_t{1} << 27});
+  nn::config_json::Reader read("vocabulary", json, nn::config_json::Fields::all);
+  std::string kind, vocab, merges;
+  read("kind", kind);
+  read("vocab", vocab);
+  read("merges", merges);
+  read.check_all_known();
+  check(kind == kind_of_byte_pairs, "vocabulary", "kind must be ", kind_of_byte_pairs, ", not ", printable(kind));
+  return of_texts(std::move(vocab), std::move(merges), "vocab", "merges");
 }
 
 i64 BytePairs::size() const { return std::ssize(contents_->texts); }
@@ -187,11 +216,20 @@ std::string BytePairs::text(std::span<const i32> ids) const {
   return result;
 }
 
-std::vector<std::string_view> words_with_spaces(std::string_view text) {
+namespace {
+
+std::vector<Letter> letters_of(std::string_view text) {
   std::vector<Letter> letters;
   for_each_character(text, [&](size_t code, size_t at, size_t bytes) {
     letters.push_back({letter_kind(code), at, at + bytes});
   });
+  return letters;
+}
+
+}  // namespace
+
+std::vector<std::string_view> words_with_spaces(std::string_view text) {
+  const std::vector<Letter> letters = letters_of(text);
   std::vector<std::string_view> words;
   const size_t n = letters.size();
   for (size_t i = 0; i < n;) {
@@ -214,6 +252,18 @@ std::vector<std::string_view> words_with_spaces(std::string_view text) {
     words.push_back(text.substr(begin, letters[i - 1].end - begin));
   }
   return words;
+}
+
+// A word ends where its kind of characters ends. It may not after white space, a part of which the next word takes, and
+// after an apostrophe before letters.
+size_t prefix_of_whole_words(std::string_view text) {
+  const std::vector<Letter> letters = letters_of(text);
+  for (size_t i = letters.size(); i-- > 1;) {
+    const Kind before = letters[i - 1].kind, after = letters[i].kind;
+    const bool may_go_on = before == Kind::space || (before == Kind::other && after == Kind::letter);
+    if (before != after && !may_go_on) return letters[i].begin;
+  }
+  return 0;
 }
 
 }  // namespace orrery

@@ -25,6 +25,11 @@ class BytePairs {
   /// Reads a published vocabulary. Errors, naming the file: JSON that is not an object of numbers 0, 1, ..., each once;
   /// a line of merges that is not two tokens with a space between them whose union is a token; a byte without a token.
   static BytePairs read(const std::string& vocab_path, const std::string& merges_path);
+  /// The contents of both files.
+  const std::string &vocab_json() const, &merges_txt() const;
+  /// Both in one, as JSON for the metadata of a saved model; and back. Errors: those of `read`.
+  std::string to_json() const;
+  static BytePairs from_json(const std::string& json);
 
   i64 size() const;
   /// The tokens of a text. Named tokens such as <|endoftext|> are not looked for: it is text like any other. Error:
@@ -38,11 +43,16 @@ class BytePairs {
 
  private:
   struct Contents;
+  static BytePairs of_texts(std::string vocab, std::string merges, const std::string& vocab_name,
+                            const std::string& merges_name);
   explicit BytePairs(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
   std::shared_ptr<const Contents> contents_;
 };
 
 /// The words of a text, by the pattern above; they refer to it. Error: text that is not UTF-8.
 std::vector<std::string_view> words_with_spaces(std::string_view text);
+/// The length of the longest prefix of a text that ends with a word, whatever follows the text. Error: text that is not
+/// UTF-8.
+size_t prefix_of_whole_words(std::string_view text);
 
 }  // namespace orrery

@@ -111,6 +111,7 @@ std::vector<std::string> TextFiles::all() const {
 Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_size) {
   if (kind == TokenKind::chars) return Tokenizer(alphabet_of(files.all()));
   if (kind == TokenKind::bytes) return Tokenizer::of_bytes();
+  check(kind != TokenKind::bpe, "lm", "--tokens bpe are those of a published GPT-2, which --init names");
   constexpr double for_training = 0.9;
   return Tokenizer(vocabulary_of(files.training, files.validation.empty() ? for_training : 1, vocabulary_size));
 }
@@ -177,15 +178,27 @@ TextData text_data(const std::string& text, i64 block) {
   return split({short_text(tokenizer.tokens(text), tokenizer.size())}, tokenizer, block);
 }
 
-TextLength length_of(const Text& text, const Tokenizer& tokenizer) {
-  std::vector<i64> counts(static_cast<size_t>(tokenizer.size()));
+namespace {
+
+// How often each of `kinds` tokens stands in a text from its token `first` on.
+std::vector<i64> counts_in(const Text& text, i64 first, i64 kinds) {
+  std::vector<i64> counts(static_cast<size_t>(kinds));
   std::vector<i32> tokens;
   constexpr i64 at_once = 1 << 16;
-  for (i64 at = 1; at < text.count(); at += at_once) {
+  for (i64 at = first; at < text.count(); at += at_once) {
     tokens.resize(static_cast<size_t>(std::min(at_once, text.count() - at)));
     text.copy(at, tokens);
     for (const i32 token : tokens) ++counts[static_cast<size_t>(token)];
   }
+  return counts;
+}
+
+}  // namespace
+
+i64 count_of(const Text& text, i32 token) { return counts_in(text, 0, largest_vocabulary)[static_cast<size_t>(token)]; }
+
+TextLength length_of(const Text& text, const Tokenizer& tokenizer) {
+  const std::vector<i64> counts = counts_in(text, 1, tokenizer.size());
   TextLength length;
   for (i32 token = 0; token < tokenizer.size(); ++token) {
     const i64 count = counts[static_cast<size_t>(token)];

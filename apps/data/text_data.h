@@ -58,6 +58,9 @@ TextData joined(const FileText& training, const FileText& validation, const Toke
 /// A text in memory, split in two, whose tokens are its characters. Errors: those of `split`; it is not UTF-8.
 TextData text_data(const std::string& text, i64 block);
 
+/// How often a token stands in a text.
+i64 count_of(const Text& text, i32 token);
+
 /// How long a part of a text is: without its first token, which nothing predicts.
 struct TextLength {
   i64 tokens = 0, characters = 0, bytes = 0;

@@ -4,7 +4,11 @@
 //                   (data/shakespeare_char/prepare.py)
 //   bytes           the 256 bytes: for any file
 //   sentencepiece   pieces that SentencePiece finds in the text (apps/data/vocabulary.h, the exact kind), and the bytes
+//   bpe             the byte pairs of a published GPT-2 (apps/data/byte_pairs.h)
 // Whatever they are, a text becomes tokens and the same text again, to the byte.
+//
+// A text may consist of documents, with a line such as "---" between them. Told so, pieces and byte pairs make one
+// token of it, which is no text: "</s>", or the <|endoftext|> that GPT-2 was trained with. No other token crosses it.
 #pragma once
 
 #include <array>
@@ -13,14 +17,15 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/data/byte_pairs.h"
 #include "apps/data/vocabulary.h"
 #include "core/files/safetensors.h"
 
 namespace orrery {
 
-enum class TokenKind { chars, bytes, sentencepiece };
+enum class TokenKind { chars, bytes, sentencepiece, bpe };
 /// Their names, in their order.
-constexpr std::array<std::string_view, 3> names(TokenKind) { return {"chars", "bytes", "sentencepiece"}; }
+constexpr std::array<std::string_view, 4> names(TokenKind) { return {"chars", "bytes", "sentencepiece", "bpe"}; }
 
 /// Characters and their numbers, in the order of their code points.
 class Alphabet {
@@ -48,11 +53,21 @@ class Tokenizer {
   explicit Tokenizer(const Alphabet& alphabet);
   /// Error: a vocabulary that is not exact.
   explicit Tokenizer(const Vocabulary& vocabulary);
+  explicit Tokenizer(const BytePairs& byte_pairs);
   static Tokenizer of_bytes();
 
+  /// From now on, a line of these characters stands between documents. Errors: the tokens are characters or bytes; byte
+  /// pairs without <|endoftext|>; a text that is empty or more than a line.
+  void separate_at(const std::string& line);
+  /// The token that stands for this line.
+  std::optional<i32> separator() const { return separator_; }
+  /// This token or, without a separator, the <|endoftext|> of byte pairs that have it.
+  std::optional<i32> end_of_text() const;
+
   TokenKind kind() const { return kind_; }
-  /// The vocabulary of pieces.
+  /// The vocabulary of pieces, and that of byte pairs.
   const std::optional<Vocabulary>& vocabulary() const { return vocabulary_; }
+  const std::optional<BytePairs>& byte_pairs() const { return byte_pairs_; }
   /// The number of different tokens.
   i64 size() const { return static_cast<i64>(texts_.size()); }
   /// What `count` tokens are called: "characters".
@@ -63,11 +78,12 @@ class Tokenizer {
   std::vector<i32> tokens(std::string_view text) const;
   /// The length of the longest prefix of `text` that can be tokenised by itself when more text follows: its tokens,
   /// followed by those of the rest, are the tokens of the whole. SentencePiece reads a line at a time, of at most 4,096
-  /// bytes.
+  /// bytes; byte pairs need whole words, and both of them whole lines if there is a separator.
   size_t separable_prefix(std::string_view text) const;
   /// What a token stands for: bytes, which need not be whole characters.
   const std::string& text(i32 token) const;
-  /// The prompt that is used if none is given: a new line, or the first character of an alphabet that has no new line.
+  /// The prompt that is used if none is given: `end_of_text`; without one a new line, or the first character of an
+  /// alphabet that has no new line.
   std::vector<i32> beginning() const;
 
   /// As metadata of a model, and back. Errors: metadata without tokens, or with damaged ones.
@@ -78,11 +94,16 @@ class Tokenizer {
 
  private:
   explicit Tokenizer(TokenKind kind) : kind_(kind) {}
+  // The same for a text without separators.
+  std::vector<i32> tokens_of_document(std::string_view text) const;
+  size_t separable_in_document(std::string_view text) const;
 
   TokenKind kind_;
   std::vector<std::string> texts_;  // of each token
   std::optional<Alphabet> alphabet_;
   std::optional<Vocabulary> vocabulary_;
+  std::optional<BytePairs> byte_pairs_;
+  std::optional<i32> separator_;
 };
 
 /// The lines of a text, each with its line feed, cut after at most 4,096 bytes: what SentencePiece reads at a time.

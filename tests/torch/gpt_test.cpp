@@ -1,8 +1,11 @@
 // Chapter 7. Equal to PyTorch: files with GPT-2's names load unchanged, and give its logits, loss and gradients.
 #include "nn/models/gpt.h"
 
+#include "apps/data/byte_pairs.h"
 #include "autograd/ops.h"
 #include "nn/files/gpt_files.h"
+#include "nn/generate/beam_search.h"
+#include "nn/generate/decoding.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/torch/fixture.h"
 
@@ -71,6 +74,49 @@ TEST_CASE("promise 9: a file of GPT-2's names loads, and has PyTorch's logits, l
       CHECK(largest(single.gradients.at(gradient.first).to(f64) - gradient.second) <= limit);
     }
     CHECK(largest(single.logits.to(f64) - exact.logits) <= 1e-6 * largest(exact.logits));
+  }
+}
+
+TEST_CASE("promise 9: a folder of Hugging Face's GPT-2 has its tokens and logits, and writes what it writes") {
+  const std::string folder = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/";
+  const TensorMap expected = read_safetensors(folder + "expected.safetensors").tensors;
+  const auto tokens_of = [](const Tensor& t) { return std::vector<i32>(t.data<i32>(), t.data<i32>() + t.count()); };
+  const BytePairs pairs = BytePairs::read(folder + "vocab.json", folder + "merges.txt");
+  const std::vector<std::string> texts{"the dog sees the cat",
+                                       "It's 3 caf\u00e9s,  isn't it?\n\n \u4f60\u597d\u00a0\U0001f600 ", "\n"};
+  for (size_t i = 0; i < texts.size(); ++i)
+    CHECK(pairs.ids(texts[i]) == tokens_of(expected.at("ids." + std::to_string(i))));
+  nn::Gpt model = nn::load_gpt(folder);
+  CHECK(model.config.layer.num_heads == 4);
+  const std::vector<i32> prompt = pairs.ids(texts[0]);
+  const i64 T = std::ssize(prompt);
+  nn::Pass pass = nn::Pass::inference();
+  const Tensor logits = model(Tensor::of<i32>({1, T}, prompt), pass).value().reshape({T, -1});
+  CHECK(largest(logits.to(f64) - expected.at("logits")) < 1e-5);
+  nn::to(model, f64);
+  for (const std::string name : {"plain", "penalty", "ngram", "both"}) {
+    CAPTURE(name);
+    const nn::Constraints constraints{.repetition_penalty = name == "penalty" ? 1.5
+                                                            : name == "both"  ? 1.2
+                                                                              : 1.0,
+                                      .no_repeat_ngram = name == "ngram"  ? 2
+                                                         : name == "both" ? 3
+                                                                          : 0};
+    std::vector<i32> written;
+    Rng unused(1);
+    const auto take = [&](i32 token) { return written.push_back(token), true; };
+    nn::generate(model, prompt, 12, {.temperature = 0}, unused, take, constraints);
+    CHECK(written == tokens_of(expected.at("greedy." + name)));
+    if (!expected.contains("beam." + name)) continue;
+    nn::BeamOptions search{.beam = 4, .n_best = 3, .constraints = constraints, .bos = prompt.back(), .eos = -1};
+    search.constraints.prompt = prompt;
+    const auto decoder = nn::stepwise_decoder(model, std::span(prompt).first(prompt.size() - 1), 32);
+    const auto found = nn::n_best_search(*decoder, std::vector<i64>{12}, search);
+    REQUIRE(found.at(0).size() == 3);
+    for (i64 i = 0; i < 3; ++i) {
+      CHECK(found[0][static_cast<size_t>(i)].tokens == tokens_of(expected.at("beam." + name).rows(i, i + 1)));
+      CHECK(std::abs(found[0][static_cast<size_t>(i)].score - expected.at("scores." + name).data<float>()[i]) < 1e-5);
+    }
   }
 }
 

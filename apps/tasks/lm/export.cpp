@@ -12,6 +12,7 @@
 #include "apps/tasks/lm/saved.h"
 #include "apps/training/training_files.h"
 #include "core/files/file.h"
+#include "core/files/json.h"
 #include "nn/files/gpt_files.h"
 
 namespace orrery {
@@ -81,7 +82,8 @@ Parts parts_of(const Tokenizer& tokenizer) {
   switch (tokenizer.kind()) {
     case TokenKind::chars: return of_characters(tokenizer);
     case TokenKind::bytes: return of_all_bytes();
-    case TokenKind::sentencepiece: break;
+    case TokenKind::sentencepiece:
+    case TokenKind::bpe: break;
   }
   return of_pieces(*tokenizer.vocabulary());
 }
@@ -90,23 +92,31 @@ int export_model(const ExportOptions& options) {
   const std::filesystem::path folder = options.folder;
   const auto in_folder = [&](const char* name) { return (folder / name).string(); };
   std::error_code absent;
-  for (const char* name : {"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"})
+  for (const char* name :
+       {"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"})
     check(!std::filesystem::exists(folder / name, absent), "lm", in_folder(name), " exists; name another folder");
   Metadata metadata = read_safetensors_metadata(options.load);
   check_is_finished("lm", options.load, metadata);
-  std::optional<Tokenizer> tokenizer;
-  if (Tokenizer::is_in(metadata))
-    tokenizer = within("load " + options.load, [&] { return Tokenizer::of_metadata(metadata); });
+  const std::optional<Tokenizer> tokenizer = tokens_of_model(metadata, options.load);
   LanguageModel model = nn::load_gpt(options.load, options.heads);
-  const std::string config = within("export " + options.load, [&] { return nn::published_json(model.config); });
+  Json config = within("export " + options.load,
+                       [&] { return parse_json_object(nn::published_json(model.config), "gpt config"); });
+  if (tokenizer && tokenizer->end_of_text())
+    config["bos_token_id"] = config["eos_token_id"] = *tokenizer->end_of_text();
   make_folder(folder.string());
   nn::save_published_gpt(model, in_folder("model.safetensors"), tokenizer ? tokenizer->metadata() : Metadata());
-  write_text(in_folder("config.json"), config);
+  write_text(in_folder("config.json"), json_text(config, 2) + "\n");
   if (tokenizer) {
-    const Object about{{"tokenizer_class", "PreTrainedTokenizerFast"},
+    const std::optional<BytePairs>& pairs = tokenizer->byte_pairs();
+    const Object about{{"tokenizer_class", pairs ? "GPT2Tokenizer" : "PreTrainedTokenizerFast"},
                        {"clean_up_tokenization_spaces", false},
                        {"model_max_length", model.config.max_len}};
-    write_text(in_folder("tokenizer.json"), tokenizer_json(*tokenizer));
+    if (pairs) {
+      write_text(in_folder("vocab.json"), pairs->vocab_json());
+      write_text(in_folder("merges.txt"), pairs->merges_txt());
+    } else {
+      write_text(in_folder("tokenizer.json"), tokenizer_json(*tokenizer));
+    }
     write_text(in_folder("tokenizer_config.json"), about.dump(2) + "\n");
   }
   std::cout << harmless(options.folder) << " has a GPT2LMHeadModel, "

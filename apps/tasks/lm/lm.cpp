@@ -5,10 +5,13 @@
 //   orrery lm eval --load shakespeare.safetensors
 //   orrery lm export --load shakespeare.safetensors --save for-transformers/
 //   orrery lm train --tokens sentencepiece one.txt two.txt --save own.safetensors
+//   orrery lm train one.txt --init gpt2/ --save tuned.safetensors
 #include <unistd.h>
 
+#include <algorithm>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/program/command.h"
@@ -16,6 +19,7 @@
 #include "apps/tasks/lm/saved.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"
+#include "nn/files/gpt_files.h"
 
 namespace orrery {
 namespace {
@@ -55,14 +59,19 @@ void print_text(const TextFiles& texts, const TextData& data) {
   std::cerr << (texts.training.size() == 1 ? "text " : "texts ") << harmless(listed(texts.training)) << ": "
             << data.training.count() << ' ' << tokenizer.name();
   if (tokenizer.kind() != TokenKind::bytes) std::cerr << " of " << tokenizer.size() << " kinds";
+  if (tokenizer.separator()) std::cerr << " with " << count_of(data.training, *tokenizer.separator()) << " separators";
   std::cerr << ", and " << data.validation.count();
   if (!texts.validation.empty()) std::cerr << " of " << harmless(texts.validation);
   std::cerr << " to validate with\n";
 }
 
+// Error: the text has none of the separators that it should have.
 TextData data_of(const TextFiles& texts, const Tokenizer& tokenizer, i64 block) {
   const Phase phase("cutting " + listed(texts.training) + " into tokens");
   const FileText text = read_tokens(texts.training, tokenizer);
+  const std::optional<i32> separator = tokenizer.separator();
+  check(!separator || count_of(text.text, *separator) > 0, "lm", "no line of ", listed(texts.training),
+        " is the separator, ", printable(separator ? tokenizer.text(*separator) : ""));
   const std::string& validation = texts.validation;
   if (validation.empty())
     return within("read " + listed(texts.training), [&] { return split(text, tokenizer, block); });
@@ -81,6 +90,7 @@ Tokenizer new_tokenizer(const TextFiles& texts, TokenKind kind, i64 vocabulary_s
 // `orrery lm train`, and all that its options say.
 class LmProgram final : public TrainingProgram {
  public:
+  LmProgram() { recipe_.rate = TrainingRecipe::automatic; }
   std::string program() const override { return "lm"; }
   std::string command() const override { return "orrery lm train"; }
   LmRecipe& recipe() override { return recipe_; }
@@ -92,7 +102,7 @@ class LmProgram final : public TrainingProgram {
   void read(const std::string& path, const Metadata& kept) override;
   i64 expected_parameters() const override { return recipe_.model_for(*data_).parameter_count(); }
   Task& build() override { return task_.emplace(recipe_, *data_); }
-  void fit(TimeBudget& budget) override { orrery::fit(recipe_, *data_, budget); }
+  void fit(TimeBudget& budget) override;
   void announce() override { print_text(all_texts(), *data_); }
 
   Metadata of_model() const override;
@@ -102,11 +112,15 @@ class LmProgram final : public TrainingProgram {
 
  private:
   void add_model_options(CLI::App& command);
+  void use_model_of(const std::string& path);
   // The texts that are learned; without any that is given, the one that comes with the program.
   TextFiles all_texts() const;
 
   LmRecipe recipe_;
-  std::string preset_ = "nanogpt";
+  std::string preset_ = "nanogpt", separator_;
+  i64 block_ = recipe_.model.max_len;
+  CLI::Option *preset_option_ = nullptr, *block_option_ = nullptr, *last_rate_ = nullptr;
+  std::vector<std::pair<CLI::Option*, std::string>> fields_;  // of the model, with their options
   TextFiles given_;
   TokenKind tokens_ = TokenKind::chars;
   i64 vocabulary_size_ = 4096;
@@ -118,20 +132,22 @@ class LmProgram final : public TrainingProgram {
 void LmProgram::add_model_options(CLI::App& command) {
   begin_group(command, "Model");
   // Added before the others, which change the preset: options take effect in the order in which they are added.
-  add_choice(command, "--preset", preset_, nn::gpt_preset_names(),
-             "A model by its name, with the text's own vocabulary; other options change it",
-             [this](const std::string& name) { recipe_.model = nn::gpt_preset(name); });
-  add_fields(command, recipe_.model,
-             {{"max_len", "block"},
-              "num_layers",
-              "num_heads",
-              "d_model",
-              "d_ff",
-              "dropout",
-              "bias",
-              "rotary",
-              "query_key_norm"});
-  add_flag(command, "--untied", untied_, "A matrix of its own for the head, instead of the embedding's");
+  preset_option_ = add_choice(command, "--preset", preset_, nn::gpt_preset_names(),
+                              "A model by its name, with the text's own vocabulary; other options change it",
+                              [this](const std::string& name) {
+                                recipe_.model = nn::gpt_preset(name);
+                                block_ = recipe_.model.max_len;
+                              });
+  block_option_ = add_whole_number(command, "--block", block_, 1, 65536,
+                                   "Tokens that the model sees at once; with --init those that it is trained on at "
+                                   "once, if not given as many as it sees, at most 256");
+  for (const char* field :
+       {"num_layers", "num_heads", "d_model", "d_ff", "dropout", "bias", "rotary", "query_key_norm"}) {
+    add_fields(command, recipe_.model, {field});
+    fields_.emplace_back(options_of(command).back(), field);
+  }
+  fields_.emplace_back(
+      add_flag(command, "--untied", untied_, "A matrix of its own for the head, instead of the embedding's"), "tied");
 }
 
 void LmProgram::add_options(CLI::App& command) {
@@ -143,9 +159,13 @@ void LmProgram::add_options(CLI::App& command) {
                "Text to validate with; if not given, the last tenth of the text is held out, a million tokens at most");
   text_options = {text, validation};
   add_choice(command, "--tokens", tokens_,
-             "What a token is: a character, a byte (for files that are not UTF-8), or a piece of a word");
+             "What a token is: a character, a byte (for files that are not UTF-8), a piece of a word, or one of the "
+             "byte pairs of GPT-2, if --init names a model with these; a model of --init has its own tokens");
   add_whole_number(command, "--vocab-size", vocabulary_size_, 264, largest_vocabulary,
                    "The most tokens that sentencepiece may find, the 256 bytes among them");
+  add_text(command, "--separator", separator_, "LINE",
+           "A line that stands between documents: the model reads one token for it, </s> of sentencepiece or the "
+           "<|endoftext|> of GPT-2; other tokens have none");
   also_fitted = added_by(command, [&] {
     add_model_options(command);
     begin_group(command, training_group);
@@ -153,7 +173,12 @@ void LmProgram::add_options(CLI::App& command) {
     add_flag(command, "--replacement", recipe_.replacement,
              "Draw each block from anywhere in the text, instead of each block once per epoch");
   });
-  add_recipe_options(command, recipe_, {.warmup = "a twentieth of all, 100 at most"});
+  add_recipe_options(
+      command, recipe_,
+      {.warmup = "a twentieth of all, 100 at most", .rate = "0.001; with --init 5e-5, which falls to a tenth"});
+  const std::vector<CLI::Option*> all = options_of(command);
+  last_rate_ =
+      *std::find_if(all.begin(), all.end(), [](const auto* each) { return typed_name(each) == "--last-rate"; });
   begin_group(command, evaluation_group);
   also_fitted.push_back(
       add_whole_number(command, "--estimate-batches", recipe_.estimate_batches, 1, 1000000,
@@ -162,7 +187,15 @@ void LmProgram::add_options(CLI::App& command) {
 
 void LmProgram::settle() {
   const nn::LayerOptions& layer = recipe_.model.layer;
+  const bool starts_from_another = !run.init.empty();
   recipe_.model.tied = !untied_;
+  if (starts_from_another && run.resume.empty()) use_model_of(run.init);
+  recipe_.model.max_len = std::max(block_, starts_from_another ? recipe_.model.max_len : 0);
+  recipe_.block = block_;
+  if (recipe_.rate == TrainingRecipe::automatic) {
+    recipe_.rate = starts_from_another ? 5e-5 : 1e-3;
+    if (starts_from_another && !is_given(last_rate_)) recipe_.last_rate = recipe_.rate / 10;
+  }
   recipe_ = recipe_.resolved();
   check_heads(layer);
   const i64 width = layer.d_model / layer.num_heads;
@@ -186,14 +219,49 @@ void LmProgram::check_given() const {
         " files of text are too many for the list that a model keeps; join some, as with cat");
 }
 
+// The model has the form of the one that --init names, except what was typed.
+void LmProgram::use_model_of(const std::string& path) {
+  if (is_given(preset_option_)) usage_error("--preset", "is that of the model of --init");
+  std::erase(run.deciding, preset_option_);
+  constexpr i64 most_at_once = 256;
+  const Metadata kept = read_safetensors_metadata(path);
+  const bool says_heads = is_given(fields_[1].first);
+  const LanguageModelConfig given = kept.contains(std::string(nn::config_key))
+                                        ? nn::config_of<LanguageModelConfig>(kept, path)
+                                        : nn::load_gpt(path, says_heads ? recipe_.model.layer.num_heads : 0).config;
+  Json merged = parse_json_object(nn::to_json(given), "lm");
+  const Json typed = parse_json_object(nn::to_json(recipe_.model), "lm");
+  for (const auto& [option, field] : fields_) {
+    if (!is_given(option)) continue;
+    merged[field] = typed.at(field);
+    if (field == "dropout") merged.erase("attention_dropout");  // follows it
+  }
+  recipe_.model = within("lm", [&] { return LanguageModelConfig::of_json(json_text(merged)); });
+  if (!is_given(block_option_)) block_ = std::min(given.max_len, most_at_once);
+  untied_ = !recipe_.model.tied;
+}
+
 // The tokens of a model or a training that is there already are kept.
 void LmProgram::read(const std::string& path, const Metadata& kept) {
   const TextFiles texts = all_texts();
   std::optional<Tokenizer> tokenizer;
-  if (Tokenizer::is_in(kept)) tokenizer = within("load " + path, [&] { return Tokenizer::of_metadata(kept); });
+  if (!path.empty()) {
+    tokenizer = tokens_of_model(kept, path);
+    if (!run.resume.empty()) recipe_.model = nn::config_of<LanguageModelConfig>(kept, path);
+    check(!tokenizer || tokenizer->size() == recipe_.model.vocab_size, "lm", path, " holds a model of ",
+          recipe_.model.vocab_size, " tokens and a list of ", tokenizer ? tokenizer->size() : 0);
+  }
   check(tokenizer || run.resume.empty(), "lm", path, " does not say what its tokens are");
-  data_ =
-      data_of(texts, tokenizer ? *tokenizer : new_tokenizer(texts, tokens_, vocabulary_size_), recipe_.model.max_len);
+  if (!tokenizer) tokenizer = new_tokenizer(texts, tokens_, vocabulary_size_);
+  if (!separator_.empty()) within("--separator", [&] { tokenizer->separate_at(separator_); });
+  data_ = data_of(texts, *tokenizer, recipe_.length());
+}
+
+// The model of --init stays as it is.
+void LmProgram::fit(TimeBudget& budget) {
+  if (!run.init.empty()) return TrainingProgram::fit(budget);
+  orrery::fit(recipe_, *data_, budget);
+  block_ = recipe_.block;
 }
 
 Metadata LmProgram::of_model() const {
@@ -205,7 +273,7 @@ Metadata LmProgram::of_model() const {
 // The loss over the whole validation text takes a forward pass of it, and backward takes twice as long as forward.
 double LmProgram::seconds_afterwards(double seconds_of_step) {
   const double of_token =
-      seconds_of_step / 3 / static_cast<double>(recipe_.batch * recipe_.model.max_len * recipe_.micro_batches);
+      seconds_of_step / 3 / static_cast<double>(recipe_.batch * recipe_.length() * recipe_.micro_batches);
   return of_token * static_cast<double>(data_->validation.count());
 }
 
@@ -236,6 +304,7 @@ void add_lm(CLI::App& program, int& exit_code) {
                "Learn a text; the defaults are nanoGPT's recipe for a CPU, with shuffled blocks and an averaged model",
                "Examples:\n  orrery lm train --save shakespeare.safetensors --seed 3\n"
                "  orrery lm train one.txt two.txt --tokens sentencepiece --save own.safetensors\n"
+               "  orrery lm train one.txt --init gpt2/ --save tuned.safetensors\n"
                "  orrery lm train --resume shakespeare.safetensors");
   add_lm_sample(lm, exit_code);
   add_lm_eval(lm, exit_code);

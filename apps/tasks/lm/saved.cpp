@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "apps/data/text_file.h"
+#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
@@ -15,9 +18,13 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/constraint_options.h"
 #include "apps/training/training_files.h"
+#include "core/files/json.h"
+#include "core/files/shards.h"
 #include "core/machine/parallel.h"
 #include "nn/files/gpt_files.h"
+#include "nn/generate/beam_search.h"
 #include "nn/generate/decoding.h"
 
 namespace orrery {
@@ -26,8 +33,9 @@ namespace {
 struct SampleOptions {
   nn::SamplingOptions sampling;
   LmSource load;
+  nn::Constraints constraints;
   std::string prompt;
-  i64 tokens = 500, seed = 1, threads = 1;
+  i64 tokens = 500, beam = 0, n_best = 1, seed = 1, threads = 1;  // beam 0: tokens are drawn
 };
 
 struct EvalOptions {
@@ -53,6 +61,45 @@ class CharacterWriter {
   std::string waiting_;
 };
 
+// Prints the likeliest continuations that beam search finds.
+int print_likeliest(const LmModel& saved, const SampleOptions& options, std::vector<i32> prompt) {
+  const Tokenizer& tokenizer = saved.tokenizer;
+  const i64 longest = saved.model.config.max_len;
+  if (options.n_best > options.beam) usage_error("--n-best", "must be at most --beam, " + std::to_string(options.beam));
+  if (options.beam > tokenizer.size())
+    usage_error("--beam", "must be at most " + std::to_string(tokenizer.size()) + ", the tokens of the model");
+  if (options.tokens < 1 || options.tokens > longest)
+    usage_error("--tokens", "must be from 1 to " + std::to_string(longest) + ", the model's length, with --beam");
+  const i64 most = longest - options.tokens + 1;
+  if (std::ssize(prompt) > most) {
+    std::cerr << "only the last " << most << " of the prompt's " << prompt.size() << ' ' << tokenizer.name()
+              << " fit beside those to write\n";
+    prompt.erase(prompt.begin(), prompt.end() - most);
+  }
+  const Interrupt interrupt;
+  nn::BeamOptions search{.beam = options.beam,
+                         .n_best = options.n_best,
+                         .constraints = options.constraints,
+                         .bos = prompt.back(),
+                         .eos = tokenizer.end_of_text().value_or(-1),
+                         .stopped = [&] { return interrupt.requested(); }};
+  search.constraints.prompt = prompt;
+  const auto decoder = nn::stepwise_decoder(saved.model, std::span(prompt).first(prompt.size() - 1), longest);
+  const auto found = nn::n_best_search(*decoder, std::vector<i64>{options.tokens}, search);
+  if (found.empty()) return interrupted;
+  for (const nn::Hypothesis& each : found[0]) {
+    std::string text = options.prompt;
+    for (const i32 token : each.tokens)
+      if (token != search.eos) text += tokenizer.text(token);
+    if (options.n_best > 1)
+      std::cout << numbers("%.4f\t", each.score) << json_text(Json(text)) << '\n';
+    else
+      std::cout << for_reader(text, STDOUT_FILENO) << '\n';
+  }
+  std::cout.flush();
+  return done;
+}
+
 int sample(const SampleOptions& options) {
   set_threads(static_cast<int>(options.threads));
   const LmModel saved = load_lm(options.load);
@@ -61,6 +108,11 @@ int sample(const SampleOptions& options) {
                                       ? tokenizer.beginning()
                                       : within("--prompt", [&] { return tokenizer.tokens(options.prompt); });
   const i64 read = std::min(static_cast<i64>(prompt.size()), saved.model.config.max_len);
+  if (options.n_best > 1 && options.beam == 0) usage_error("--n-best", "needs --beam");
+  if (options.beam > 0) {
+    print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
+    return print_likeliest(saved, options, prompt);
+  }
   print_start(std::cerr, {.seed = options.seed, .parameters = saved.model.config.parameter_count()});
   if (read < static_cast<i64>(prompt.size()))
     std::cerr << "the model sees at most " << read << ' ' << tokenizer.name() << ": only the last " << read
@@ -71,11 +123,12 @@ int sample(const SampleOptions& options) {
   CharacterWriter writer;
   const Stopwatch watch;
   std::cout << for_reader(options.prompt, STDOUT_FILENO) << std::flush;
-  nn::generate(saved.model, prompt, options.tokens, options.sampling, rng, [&](i32 token) {
+  const auto write = [&](i32 token) {
     writer.write(tokenizer.text(token));
     ++written;
     return std::cout.good() && !interrupt.requested();
-  });
+  };
+  nn::generate(saved.model, prompt, options.tokens, options.sampling, rng, write, options.constraints);
   const double seconds = watch.seconds();
   writer.end();
   if (written > 0)
@@ -134,18 +187,27 @@ void add_source(CLI::App& command, LmSource& source) {
 
 }  // namespace
 
+std::optional<Tokenizer> tokens_of_model(const Metadata& metadata, const std::string& path) {
+  if (Tokenizer::is_in(metadata)) return within("load " + path, [&] { return Tokenizer::of_metadata(metadata); });
+  const std::filesystem::path model = model_file(path);
+  const std::filesystem::path vocab = model.parent_path() / "vocab.json", merges = model.parent_path() / "merges.txt";
+  std::error_code absent;
+  if (!std::filesystem::exists(vocab, absent) && !std::filesystem::exists(merges, absent)) return std::nullopt;
+  return Tokenizer(BytePairs::read(vocab.string(), merges.string()));
+}
+
 LmModel load_lm(const LmSource& source) {
   const auto& [path, heads, characters] = source;
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("lm", path, metadata);
-  const bool has_tokens = Tokenizer::is_in(metadata);
-  check(has_tokens || !characters.empty(), "lm", path,
-        " was not saved by orrery lm (it does not say what its tokens are). If they are characters, as in nanoGPT's "
-        "shakespeare_char, --characters TEXT names the text; GPT-2's own are not known here");
-  check(!has_tokens || characters.empty(), "lm", path, " says what its tokens are: leave --characters out");
-  const Tokenizer tokenizer = has_tokens ? within("load " + path, [&] { return Tokenizer::of_metadata(metadata); })
-                                         : Tokenizer(Alphabet(read_text(characters)));
-  LmModel saved{tokenizer, nn::load_gpt(path, heads)};
+  const std::optional<Tokenizer> tokens = tokens_of_model(metadata, path);
+  check(
+      tokens || !characters.empty(), "lm", path,
+      " was not saved by orrery lm (it does not say what its tokens are). If they are characters, as in nanoGPT's "
+      "shakespeare_char, --characters TEXT names the text; GPT-2's own are read from vocab.json and merges.txt beside "
+      "it");
+  check(!tokens || characters.empty(), "lm", path, " says what its tokens are: leave --characters out");
+  LmModel saved{tokens ? *tokens : Tokenizer(Alphabet(read_text(characters))), nn::load_gpt(path, heads)};
   check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
         saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());
   return saved;
@@ -169,12 +231,22 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
   add_source(command, options->load);
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
   add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
-  add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
-             "Below 1 prefers likely tokens, above 1 others too; 0 always takes the likeliest");
-  add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
-  add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
-             "Draw from the fewest likeliest whose probabilities reach p");
-  add_seed(command, options->seed);
+  const std::vector<CLI::Option*> of_drawing = added_by(command, [&] {
+    add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
+               "Below 1 prefers likely tokens, above 1 others too; 0 always takes the likeliest");
+    add_whole_number(command, "--top-k", options->sampling.top_k, 0, 1000000, "Draw from the k likeliest; 0: from all");
+    add_number(command, "--top-p", options->sampling.top_p, 1e-9, 1,
+               "Draw from the fewest likeliest whose probabilities reach p");
+    add_seed(command, options->seed);
+  });
+  add_constraints(command, options->constraints);
+  CLI::Option* beam = add_whole_number(command, "--beam", options->beam, 1, 1000,
+                                       "Do not draw: write what beam search with so many hypotheses finds likeliest");
+  show_default(beam, "");
+  exclude(beam, of_drawing);
+  add_whole_number(command, "--n-best", options->n_best, 1, 1000,
+                   "With --beam: write the N likeliest, the best first, each on a line: the mean of its tokens' "
+                   "log-probabilities, a tab, and the text as JSON");
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return sample(*options); });
 }

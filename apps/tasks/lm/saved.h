@@ -11,9 +11,11 @@
 //
 //   model.safetensors       the weights with GPT2LMHeadModel's names (nn/files/gpt_files.h)
 //   config.json             its configuration (nn/files/gpt_files.h)
-//   tokenizer.json          its tokens, for the library tokenizers, with tokenizer_config.json
+//   tokenizer.json          its tokens, for the library tokenizers, with tokenizer_config.json; of a published GPT-2
+//                           the vocab.json and merges.txt that it came with
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "apps/data/tokenizer.h"
@@ -36,6 +38,9 @@ struct LmSource {
   i64 heads = 0;           ///< 0: what the file says
   std::string characters;  ///< the name of a text whose characters are the tokens; "": what the file says
 };
+/// The tokens that the metadata of the model at `path` say or, of a published GPT-2, the vocab.json and merges.txt
+/// beside it; nothing if there are neither. Errors: damaged metadata; those of `BytePairs::read`.
+std::optional<Tokenizer> tokens_of_model(const Metadata& metadata, const std::string& path);
 /// Reads a model. Errors: those of `nn::load_gpt`; tokens that neither the file nor `characters` says, or both; as many
 /// tokens as the model does not have.
 LmModel load_lm(const LmSource& source);
@@ -47,9 +52,9 @@ void add_lm_sample(CLI::App& lm, int& exit_code);
 void add_lm_eval(CLI::App& lm, int& exit_code);
 void add_lm_export(CLI::App& lm, int& exit_code);
 
-/// The contents of a tokenizer.json whose ids are those of `tokenizer`. Characters: text with another one is an error
-/// there, too. Bytes: any text that is UTF-8. Pieces: the same model, in which U+2581 and the names of tokens, such as
-/// "<0x0A>", cannot be told from what they stand for.
+/// The contents of a tokenizer.json whose ids are those of `tokenizer`, which has no byte pairs. Characters: text with
+/// another one is an error there, too. Bytes: any text that is UTF-8. Pieces: the same model, in which U+2581 and the
+/// names of tokens, such as "<0x0A>", cannot be told from what they stand for.
 std::string tokenizer_json(const Tokenizer& tokenizer);
 
 }  // namespace orrery

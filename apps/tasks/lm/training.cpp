@@ -93,10 +93,10 @@ LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
       validation_length_(length_of(data.validation, data.tokenizer)),
       blocks_(random_numbers(recipe.seed, Purpose::training)),
       judged_(random_numbers(recipe.seed, Purpose::held_out)),
-      shuffled_(data_.training, recipe.model.max_len, blocks_) {}
+      shuffled_(data_.training, recipe.length(), blocks_) {}
 
 TextBatch LmTask::next_batch(i64 number) {
-  return recipe_.replacement ? random_blocks(data_.training, recipe_.batch, recipe_.model.max_len, blocks_)
+  return recipe_.replacement ? random_blocks(data_.training, recipe_.batch, recipe_.length(), blocks_)
                              : shuffled_.batch(number * recipe_.batch, recipe_.batch);
 }
 
@@ -117,7 +117,7 @@ BatchLoss LmTask::loss(i64 micro_batch, nn::Pass& pass) {
 
 double LmTask::estimate_batch() {
   const NoGradient nothing_recorded;
-  const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.model.max_len, judged_);
+  const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.length(), judged_);
   nn::Pass pass = nn::Pass::inference();
   return model.loss(batch.ids, batch.labels, pass).item();
 }
@@ -169,7 +169,7 @@ void take(const Plan& plan, LmRecipe& recipe) {
   auto& model = recipe.model;
   model.num_layers = plan.layers;
   model.layer.num_heads = plan.heads;
-  model.max_len = plan.block;
+  model.max_len = recipe.block = plan.block;
   model.layer.d_model = plan.d_model;
   model.layer.d_ff = 4 * plan.d_model;
   model.layer.dropout = plan.dropout;

@@ -38,11 +38,13 @@ using LanguageModelConfig = nn::GptConfig;
 /// Everything that decides how a model is trained.
 struct LmRecipe : TrainingRecipe {
   LanguageModelConfig model = nn::gpt_preset("nanogpt");  ///< vocab_size follows from the text; max_len is the block
+  i64 block = 0;                                          ///< tokens of a block; 0: as many as the model sees
   i64 batch = 12;
   bool replacement = false;  ///< each block is drawn from anywhere in the text
   i64 estimate_batches = 20;
 
   LmRecipe();
+  i64 length() const { return block > 0 ? block : model.max_len; }
   /// The same recipe with the model's width and the warm-up that `automatic` stands for: a twentieth of all steps, at
   /// most 100, and at least one step where the schedule needs it.
   LmRecipe resolved() const;

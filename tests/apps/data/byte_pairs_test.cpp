@@ -68,6 +68,29 @@ TEST_CASE("neighbours are joined in the order of the merges, and tokens are the 
   CHECK(pairs.ids(std::string(100'000, 'l')).size() == 50'000);
 }
 
+TEST_CASE("a prefix of whole words ends where a word ends, whatever follows") {
+  const auto prefix = [](const std::string& text) { return text.substr(0, prefix_of_whole_words(text)); };
+  CHECK(prefix("the dog") == "the");
+  CHECK(prefix("the dog ") == "the dog");
+  CHECK(prefix("a  \n ") == "a");
+  CHECK(prefix("isn't") == "isn");
+  CHECK(prefix("x1y") == "x1");
+  CHECK(prefix("one!") == "one");
+  CHECK(prefix("'s") == "");
+  CHECK(prefix("words") == "");
+  CHECK(prefix("\u4e2d\u6587\u3002\u4e2d") == "\u4e2d\u6587");
+}
+
+TEST_CASE("a vocabulary goes through JSON with its two files as they are") {
+  const std::string merges = "#version: 0.2\r\nh e\n", vocab = vocabulary({"he"});
+  const BytePairs pairs = BytePairs::from_json(read(vocab, merges).to_json());
+  CHECK(pairs.vocab_json() == vocab);
+  CHECK(pairs.merges_txt() == merges);
+  CHECK(pairs.ids("he") == Ids{256});
+  CHECK(small::contains(error_of([] { BytePairs::from_json(R"({"kind":"x","vocab":"","merges":""})"); }),
+                        "kind must be byte pairs, not 'x'"));
+}
+
 TEST_CASE("wrong files of a vocabulary are refused by name") {
   const auto error = [](const std::string& vocab, const std::string& merges) {
     const std::string text = error_of([&] { read(vocab, merges); });
@@ -80,6 +103,7 @@ TEST_CASE("wrong files of a vocabulary are refused by name") {
   CHECK(small::contains(error("[]", "x"), "vocab.json: is not a JSON object"));
   CHECK(small::contains(error(vocabulary({"he"}), "h e\nl l\n"), "merges.txt: line 2, 'l l', must be two tokens of"));
   CHECK(small::contains(error(vocabulary({"he"}), "he\n"), "merges.txt: line 1, 'he', must be"));
+  CHECK(small::contains(error(vocabulary({"he"}), "#version \xff\n"), "merges.txt: is not UTF-8"));
 }
 
 TEST_CASE("every line of a text has Hugging Face's tokens, if tests/fixtures/compare_byte_pairs.py made them") {

@@ -21,7 +21,7 @@ std::string odd_text() {
       "  the big dog  sees\tthe old cat.\r\n\n\u2581the\u2581 \u2585 \u4f60\u597d \U0001F600 <s> [MASK] <0x0A>\n ";
   for (int i = 0; i < 300; ++i) text += "the old dog sees the c\u00e4t ";
   text += '\0';
-  return text + "\x01\x7f end";
+  return text + "\x01\x7f end\n- -\n--\nx--\n--\n -- \n- -\nthe end--\n\n--\n--";
 }
 
 const Vocabulary& pieces() {
@@ -30,8 +30,22 @@ const Vocabulary& pieces() {
   return vocabulary;
 }
 
+const std::string fixture = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/";
+
+Tokenizer of_byte_pairs() { return Tokenizer(BytePairs::read(fixture + "vocab.json", fixture + "merges.txt")); }
+
+Tokenizer separated(Tokenizer tokenizer, const std::string& line) {
+  tokenizer.separate_at(line);
+  return tokenizer;
+}
+
 std::vector<Tokenizer> all_kinds() {
-  return {Tokenizer(Alphabet(odd_text())), Tokenizer::of_bytes(), Tokenizer(pieces())};
+  return {Tokenizer(Alphabet(odd_text())),
+          Tokenizer::of_bytes(),
+          Tokenizer(pieces()),
+          of_byte_pairs(),
+          separated(of_byte_pairs(), "--"),
+          separated(Tokenizer(pieces()), "- -")};
 }
 
 std::string joined(const Tokenizer& tokenizer, const std::vector<i32>& tokens) {
@@ -100,6 +114,31 @@ TEST_CASE("a text without a prompt begins after a new line") {
   CHECK(of_pieces.text(of_pieces.beginning()[0]) == "\n");
 }
 
+TEST_CASE("a line between documents is one token, which stands for nothing else, and no other crosses it") {
+  for (const Tokenizer& tokenizer : {separated(of_byte_pairs(), "--"), separated(Tokenizer(pieces()), "--")}) {
+    const auto join = [&](const std::vector<std::string>& documents) {
+      std::vector<i32> tokens;
+      for (const std::string& document : documents) {
+        if (&document != &documents.front()) tokens.push_back(*tokenizer.separator());
+        const std::vector<i32> more = tokenizer.tokens(document);
+        tokens.insert(tokens.end(), more.begin(), more.end());
+      }
+      return tokens;
+    };
+    CHECK(tokenizer.tokens("the\n--\n dog --\n--") == join({"the\n", " dog --\n--"}));
+    CHECK(tokenizer.tokens("--\n--\na") == join({"", "", "a"}));
+    for (const i32 token : tokenizer.tokens(" --\na--\n--\r\n--")) CHECK(token != *tokenizer.separator());
+    CHECK(tokenizer.beginning() == std::vector<i32>{*tokenizer.separator()});
+    CHECK(tokenizer.text(*tokenizer.separator()) == "--\n");
+  }
+  CHECK(separated(Tokenizer(pieces()), "--").separator() == end_id);
+  CHECK(of_byte_pairs().text(*of_byte_pairs().end_of_text()) == "<|endoftext|>");
+  CHECK(of_byte_pairs().beginning() == std::vector<i32>{*of_byte_pairs().end_of_text()});
+  CHECK(
+      small::contains(error_of([] { separated(Tokenizer::of_bytes(), "--"); }), "bytes have no token that is no text"));
+  CHECK(small::contains(error_of([] { separated(of_byte_pairs(), "a\nb"); }), "a separator must be one line, not"));
+}
+
 TEST_CASE("tokens go through metadata unchanged, and those of older models are characters") {
   for (const Tokenizer& tokenizer : all_kinds()) {
     const Metadata metadata = tokenizer.metadata();
@@ -107,13 +146,14 @@ TEST_CASE("tokens go through metadata unchanged, and those of older models are c
     CHECK(read.kind() == tokenizer.kind());
     CHECK(read.size() == tokenizer.size());
     CHECK(read.tokens(odd_text()) == tokenizer.tokens(odd_text()));
+    CHECK(read.separator() == tokenizer.separator());
     CHECK(metadata.at("tokens") == names(TokenKind())[static_cast<size_t>(tokenizer.kind())]);
   }
   CHECK(Tokenizer::of_metadata({{"alphabet", "ab"}}).kind() == TokenKind::chars);
   const auto refused = [](const Metadata& metadata) { return error_of([&] { Tokenizer::of_metadata(metadata); }); };
   CHECK(refused({}) == "text: the file does not name its tokens");
   CHECK(refused({{"tokens", "chars"}}) == "text: the file does not name its alphabet");
-  CHECK(refused({{"tokens", "words"}}) == "text: tokens must be chars, bytes or sentencepiece, not 'words'");
+  CHECK(refused({{"tokens", "words"}}) == "text: tokens must be chars, bytes, sentencepiece or bpe, not 'words'");
   CHECK(small::contains(refused({{"tokens", "sentencepiece"}, {"vocabulary", "{}"}}),
                         "vocabulary: has no field \"kind\""));
   const std::string of_lines = Vocabulary::of_text({"a b c"}, 20).to_json();  // a translator's

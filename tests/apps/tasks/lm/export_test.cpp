@@ -108,3 +108,69 @@ TEST_CASE("a model of nanoGPT's in shards is sampled, evaluated, exported and in
   CHECK(run("leakcheck --heads 2 --load '" + out + "'").exit_code == 0);
   CHECK(contains(errors("leakcheck --heads 4 --load '" + out + "'").text, "has 2 heads, not 4"));
 }
+
+TEST_CASE("a published GPT-2 writes, is fine-tuned with its own tokens and separators, and goes back as it came") {
+  const TemporaryFolder folder;
+  const std::string gpt2 = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2", tuned = folder / "tuned",
+                    load = " --load '" + gpt2 + "' ", out = folder / "out";
+  std::string animals;
+  for (int i = 0; i < 60; ++i) animals += "the dog sees the cat .\n--\nthe cat doesn't see 3 birds .\n";
+  const std::string text = written(folder / "text", animals);
+  const Result sample = run("lm sample --prompt 'the dog' --tokens 40" + load);
+  CHECK(sample.exit_code == 0);
+  CHECK(sample.text.starts_with("the dog"));
+  const auto loss_of = [&](const std::string& model) {
+    double loss = 0;
+    const std::string said = run("lm eval --whole '" + text + "' --load '" + model + "'").text;
+    CHECK(std::sscanf(said.c_str(), "loss %lf nats", &loss) == 1);
+    return loss;
+  };
+  const std::string train = "lm train '" + text + "' --init '" + gpt2 + "' --separator -- --batch 2 ";
+  const Result trained = run(
+      train + "--steps 30 --rate 0.003 --block 8 --evaluate-every 0 --threads 1 --hash --save '" + tuned + "'", "2>&1");
+  CAPTURE(trained.text);
+  REQUIRE(trained.exit_code == 0);
+  CHECK(contains(trained.text, "pieces of 300 kinds with 54 separators"));
+  CHECK_FALSE(contains(trained.text, "not in it"));
+  CHECK_FALSE(contains(trained.text, "left over"));
+  CHECK(loss_of(tuned) < loss_of(gpt2) - 1);
+  const nn::GptConfig config = nn::load_gpt(tuned).config;
+  CHECK(config == nn::load_gpt(gpt2).config);  // all 32 positions, too
+  const std::string asked = run("lm train --print-config --config '" + tuned + "'").text;
+  CHECK(contains(asked, "\"block\": 8"));
+  CHECK(line(run("lm train --threads 1 --hash --config '" + tuned + "'").text, -2) ==
+        line(run(train + "--steps 30 --rate 0.003 --block 8 --evaluate-every 0 --threads 1 --hash").text, -2));
+  const std::string likeliest = run("lm sample --load '" + tuned + "' --prompt 'the' --beam 3 --tokens 8").text;
+  const std::string three = run("lm sample --load '" + tuned + "' --prompt 'the' --beam 3 --n-best 3 --tokens 8").text;
+  CHECK(likeliest.starts_with("the"));
+  CHECK(contains(line(three, 0), "\t\"the"));
+  CHECK(std::stod(line(three, 0)) > std::stod(line(three, 2)));
+  CHECK(std::count(three.begin(), three.end(), '\n') == 3);
+  check_usage_error("lm sample --load '" + tuned + "' --n-best 2", "--n-best", "--beam");
+  REQUIRE(run("lm export --load '" + tuned + "' --save '" + out + "'").exit_code == 0);
+  for (const std::string name : {"/vocab.json", "/merges.txt"}) CHECK(contents(out + name) == contents(gpt2 + name));
+  CHECK(nlohmann::json::parse(contents(out + "/config.json")).at("eos_token_id") == 0);
+  CHECK(contains(contents(out + "/tokenizer_config.json"), "GPT2Tokenizer"));
+  CHECK(loss_of(out) == loss_of(tuned));
+  check_failure(quoted_program + "lm train '" + text + "' --init '" + gpt2 + "' --separator ==",
+                "is the separator, '==");
+  check_failure(quoted_program + "lm train '" + text + "' --tokens bpe", "--tokens bpe are those of a published GPT-2");
+  check_failure(quoted_program + "lm train '" + text + "' --separator --", "characters have no token that is no text");
+  check_usage_error(train + "--preset gpt2", "--preset", "--init");
+}
+
+TEST_CASE("a published GPT-2 whose merges.txt is missing or broken is refused in one line that names it") {
+  const TemporaryFolder folder;
+  const std::string fixture = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/", copy = folder / "copy";
+  std::filesystem::create_directory(copy);
+  for (const std::string name : {"config.json", "model.safetensors", "vocab.json"})
+    std::filesystem::copy_file(fixture + name, copy + "/" + name);
+  const std::string text = written(folder / "text", repeated("the dog sees the cat .\n", 60));
+  for (const std::string& command : {"lm sample --load '" + copy + "'", "lm train '" + text + "' --init '" + copy + "'",
+                                     "lm export --load '" + copy + "' --save '" + (folder / "out") + "'"}) {
+    std::filesystem::remove(copy + "/merges.txt");
+    check_failure(quoted_program + command, "read " + copy + "/merges.txt: No such file or directory");
+    written(copy + "/merges.txt", "#version: 0.2\nq q\n");
+    check_failure(quoted_program + command, "read " + copy + "/merges.txt: line 2, 'q q', must be two tokens of");
+  }
+}
