@@ -235,10 +235,16 @@ std::string WordPiece::text(std::span<const i32> ids) const {
   return text;
 }
 
-std::string WordPiece::to_json() const {
+std::string WordPiece::vocab_txt() const {
   std::string vocabulary;
   for (const std::string& token : contents_->tokens) vocabulary += token + '\n';
-  return ObjectText().add("kind", word_piece).add("lower_case", contents_->lower_case).add("tokens", vocabulary).text();
+  return vocabulary;
+}
+
+bool WordPiece::lower_case() const { return contents_->lower_case; }
+
+std::string WordPiece::to_json() const {
+  return ObjectText().add("kind", word_piece).add("lower_case", lower_case()).add("tokens", vocab_txt()).text();
 }
 
 WordPiece WordPiece::from_json(const std::string& text) {

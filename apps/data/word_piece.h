@@ -47,6 +47,9 @@ class WordPiece {
   /// The pieces joined to words with spaces between them, without special tokens. Error: no such id.
   std::string text(std::span<const i32> ids) const;
 
+  /// What a vocab.txt has, and the "do_lower_case" beside it.
+  std::string vocab_txt() const;
+  bool lower_case() const;
   /// As JSON, for the metadata of a saved model; and back. Errors: text that is no such vocabulary.
   std::string to_json() const;
   static WordPiece from_json(const std::string& json);

@@ -31,22 +31,22 @@ i64 TextTokens::size() const {
 }
 
 i32 TextTokens::cls() const {
-  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  const WordPiece* const words = word_pieces();
   return words ? words->cls() : cls_id;
 }
 
 i32 TextTokens::sep() const {
-  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  const WordPiece* const words = word_pieces();
   return words ? words->sep() : sep_id;
 }
 
 i32 TextTokens::pad() const {
-  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  const WordPiece* const words = word_pieces();
   return words ? words->pad() : pad_id;
 }
 
 i32 TextTokens::unknown() const {
-  const auto* const words = std::get_if<WordPiece>(&pieces_);
+  const WordPiece* const words = word_pieces();
   return words ? words->unknown() : unknown_id;
 }
 

@@ -32,6 +32,8 @@ class TextTokens {
   /// The pieces of a text or a word, without [CLS] and [SEP]. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view text) const;
 
+  /// Pieces of words from a vocab.txt; null if they are SentencePiece's.
+  const WordPiece* word_pieces() const { return std::get_if<WordPiece>(&pieces_); }
   /// As metadata of a model.
   Metadata metadata() const;
   /// Those in the metadata of the model at `path`; nothing if there are none. Error: they are damaged.

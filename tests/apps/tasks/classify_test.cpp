@@ -4,6 +4,7 @@
 #include "tests/apps/run_program.h"
 
 using namespace orrery::program;
+using orrery::contents;
 
 namespace {
 
@@ -166,4 +167,36 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
   check_failure(quoted_program + "classify run --load '" + without + "'", "vocab.txt");
   check_usage_error("classify train", "FILE", "is required");
   check_usage_error("classify", "", "");
+}
+
+TEST_CASE("an exported classifier is a folder of Hugging Face's, and says the same of every line") {
+  const SmallTable small;
+  const std::string out = small.folder / "out", load = " --load '" + small.model + "'";
+  const std::string vocabulary =
+      "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\ncar\ndog\ntrain\nhorse\nlorry\ncow\ntram\nis\nold\n##s\n";
+  const std::string words = written(small.folder / "vocab.txt", vocabulary);
+  REQUIRE(run(small.train + "--vocab '" + words + "' --save '" + small.model + "'").exit_code == 0);
+  const Result exported = run("classify export" + load + " --save '" + out + "'");
+  CHECK(exported.exit_code == 0);
+  CHECK(exported.text == out + " has a BertForSequenceClassification and its vocab.txt\n");
+  CHECK(contents(out + "/vocab.txt") == vocabulary);
+  CHECK(contains(contents(out + "/tokenizer_config.json"), "\"do_lower_case\": true"));
+  CHECK(contains(contents(out + "/config.json"), "\"0\": \"animal\""));
+  const orrery::TensorFile ours = orrery::read_safetensors(small.model), theirs = orrery::read_safetensors(out);
+  CHECK(theirs.metadata.at("format") == "pt");
+  CHECK_FALSE(theirs.metadata.contains("options"));  // names of files are nobody else's business
+  CHECK(ours.tensors.size() == theirs.tensors.size());
+  for (const auto& each : ours.tensors) CHECK(orrery::same_bits(each.second, theirs.tensors.at(each.first)));
+  const auto said = [&](const std::string& model) {
+    return shell("printf 'the tram is old\\nthe Cows\\n' | " + quoted_program + "classify run --load '" + model +
+                 "' 2>/dev/null")
+        .text;
+  };
+  CHECK(said(out) == said(small.model));
+  CHECK(said(out).starts_with("machine\t"));
+  check_failure(quoted_program + "classify export" + load + " --save '" + out + "'", "exists; name another folder");
+  check_usage_error("classify export" + load, "--save", "required");
+  REQUIRE(run(small.train + "--overwrite --save '" + small.model + "'").exit_code == 0);
+  const Result pieces = run("classify export" + load + " --save '" + (small.folder / "other") + "'");
+  CHECK(contains(pieces.text, "without a tokenizer: its pieces are SentencePiece's"));
 }
