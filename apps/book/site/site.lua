@@ -9,6 +9,7 @@ local everyday = ' block chunk draw edge fold forward backward generator graph j
 local texts, sources = {}, {}  -- by path: Markdown; the language
 local starters, only = {}, {}  -- the path of an exercise, by number; of a file, by its name, or false if it has several
 local terms, places, tips = {}, {}, {}  -- the glossary by word; which entries have a place in a chapter; what it says
+local labels = {}  -- the words of the pictures in Chinese, by the English ones, in which N is any number
 local book, folders, twins, wanted, index = {}, {}, {}, {}, ''  -- in order; in the other language; named; for search.js
 local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
 local function read(name) return assert(io.open(name, 'rb')):read('a') end
@@ -92,6 +93,16 @@ local function link_section(html)
     return text .. tag
   end))
 end
+-- The picture of a Chinese page, made of the English one.
+local function translate_picture(to, alt)
+  if lang ~= 'zh' then return end
+  write(normal(folder .. to) .. '.zh.svg', (read(normal(folder .. to) .. '.svg'):gsub('<title>[^<]*', '<title>' .. alt)
+    :gsub('>([^<]+)</text>', function(label)
+      local form, number = labels[label:gsub('%d+', 'N')], label:gmatch('%d+')
+      return '>' .. (labels[label] or form and form:gsub('N', function() return number() end) or label) .. '</text>'
+    end)))
+  return '<img src="' .. to .. '.zh.svg" alt="' .. alt .. '"'
+end
 local function html(doc) return pandoc.write(doc, 'html', {html_math_method = 'mathml'}) end
 local function enter(name)
   path, folder, chapter = name, name:match('^(.*/)') or '', name:match('^apps/book/ch(%d+)/')
@@ -125,7 +136,8 @@ local function make_text(name)
     end):gsub('<strong>(%d%.%d+)%s([^<]*)</strong>', function(number, rest)
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
-    end):gsub('<img src="([^"]+)"[^>]*>', '<a href="%1">%0</a>'):gsub('<table.-</table>', '<div class="wide">%0</div>')
+    end):gsub('<img%s+src="([^"]+)%.svg"%s+alt="([^"]*)"', translate_picture):gsub('<img%s+src="([^"]+)"[^>]*>', '<a href="%1">%0</a>')
+    :gsub('<table.-</table>', '<div class="wide">%0</div>')
     :gsub('<math.-</math>', function(math)  -- brackets grow only if TeX says so; what is long scrolls on a narrow screen
       local class = math:match('display="block"') and 'wide' or #math:match('tex">(.*)</ann') > 40 and 'long' or 'formula'
       if not (math:match('\\left') or math:match('matrix')) then math = math:gsub('stretchy="true"', 'stretchy="false"') end
@@ -143,12 +155,31 @@ local function make_text(name)
   end
   leave(out, '<ul>' .. sections .. '</ul>')
 end
+-- C++ in colours, as HTML. Pandoc itself would take a minute for all sources.
+local class_of = {}
+for class, words in pairs{dt = 'auto bool char double float i32 i64 int size_t u32 u64 void',
+    kw = 'break case catch class const constexpr continue default do else enum explicit false for friend if inline mutable ' ..
+    'namespace new noexcept nullptr operator override private public return sizeof static static_assert static_cast struct ' ..
+    'switch template this throw true try typename using virtual while'} do
+  for word in words:gmatch('%S+') do class_of[word] = class end
+end
+local function span(class) return function(text) return '<span class="' .. class .. '">' .. text .. '</span>' end end
+local letter, digit = lpeg.R('az', 'AZ') + '_', lpeg.R('09')
+local coloured = lpeg.Cs(('//' * (1 - lpeg.P('\n')) ^ 0 / span('co') + '#' * lpeg.R('az') ^ 1 / span('pp') +
+  '"' * ('\\' * lpeg.P(1) + (1 - lpeg.S('"\n'))) ^ 0 * '"' / span('st') + "'" * (lpeg.P('\\') ^ -1 * 1) * "'" / span('ch') +
+  digit * (letter + digit + '.') ^ 0 / span('dv') +
+  letter * (letter + digit) ^ 0 / function(word) return class_of[word] and span(class_of[word])(word) or word end + 1) ^ 0)
+local function colour(text)
+  local lines = coloured:match((text:gsub('[&<>]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;'})))
+  return '<pre class="numberSource"><code>' .. lines:gsub('([^\n]*)\n', '<span><a></a>%1</span>\n') .. '</code></pre>'
+end
 local function make_source(name)
   enter(name)
   local text = read(name)
   local function to_source(before, file) return sources[file] and before .. link(href(file), file) end
-  local code = html(pandoc.Pandoc{pandoc.CodeBlock(text, pandoc.Attr('', {sources[name] or 'default', 'numberLines'}))})
-    :gsub('(&quot;)([%w_/]+%.h)', to_source):gsub('(Read next: )([%w_/.]+)', to_source)
+  local code = (sources[name] == 'cpp' and colour(text) or
+    html(pandoc.Pandoc{pandoc.CodeBlock(text, pandoc.Attr('', {sources[name] or 'default', 'numberLines'}))}))
+    :gsub('(")([%w_/]+%.h)', to_source):gsub('(Read next: )([%w_/.]+)', to_source)
   add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
   leave('<h1>' .. name:match('[^/]+$') .. '</h1>\n' .. code, '')
 end
@@ -179,6 +210,9 @@ function Pandoc()
     local other = name:gsub('%.zh%.md$', '.md')
     if other ~= name then twins[name], twins[other] = other, name
     elseif texts[name] then table.insert(name:match('^apps/book/') and book or folders, name) end
+  end
+  for english, chinese in read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', ''):gmatch('([^\n]+)\n([^\n]+)\n') do
+    labels[english] = chinese
   end
   local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name end
   table.sort(book, function(a, b) return rank(a) < rank(b) end)

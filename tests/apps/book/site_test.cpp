@@ -73,6 +73,24 @@ std::string broken_links(const fs::path& site, const std::map<std::string, std::
   return broken;
 }
 
+// Labels of a picture that are not in Chinese and have a word that is no name, no code and no part of a formula.
+std::string english_labels(const std::string& picture) {
+  static const std::regex label(">([^<]+)</text>"), word("([A-Za-z]{2,})");
+  const std::string names =
+      " FILE tmp Orrery PyTorch toy annotated tiny mt base nanogpt gpt mid long relu gelu silu sigmoid tanh lt gt da "
+      "dx dy "
+      "mean in out proj d_ff ff model core mask self multihead attn linear norm bos the cat dog fox sat on ";
+  std::string found;
+  for (const std::string& text : all_of(picture, label)) {
+    const bool is_chinese = std::any_of(text.begin(), text.end(), [](char c) {
+      return static_cast<unsigned char>(c) >= 0xE3;  // the first byte of a Chinese letter or stop
+    });
+    for (const std::string& one : is_chinese ? std::vector<std::string>{} : all_of(text, word))
+      if (names.find(' ' + one + ' ') == names.npos) found += text + '\n';
+  }
+  return found;
+}
+
 // A page that opens others in a frame of a phone's width, one after another, and says what is wrong with them.
 const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
   const wait = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -124,7 +142,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
         "index.html: b.html\nindex.html: #c\n");
 
   std::string paths = "\"trace.html\", \"core/tensor.h.html\", \"apps/book/ch4/exercises/2_softmax.cpp.html\"";
-  size_t with_commands = 0, with_commands_in_chinese = 0;
+  size_t with_commands = 0, with_commands_in_chinese = 0, pictures_in_chinese = 0;
   for (const std::string& text : texts()) {
     std::string path = std::regex_replace(text, std::regex("README"), "index");
     path.replace(path.size() - 2, 2, "html");
@@ -134,6 +152,12 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
     const std::string markdown = contents((style::root / text).string());
     CHECK(program::times(pages.at(path), "<math display=\"block\"") == program::times(markdown, "$$") / 2);
     const bool chinese = text.ends_with(".zh.md");
+    static const std::regex picture("<img\\s+src=\"([^\"]+)\"");
+    for (const std::string& name : all_of(pages.at(path), picture)) {
+      CHECK(name.ends_with(".zh.svg") == chinese);
+      if (chinese) CHECK(english_labels(contents((site / path).parent_path() / name)) == "");
+      pictures_in_chinese += chinese;
+    }
     const std::string other = chinese ? std::regex_replace(text, std::regex("\\.zh\\.md$"), ".md")
                                       : std::regex_replace(text, std::regex("\\.md$"), ".zh.md");
     const size_t twins = fs::exists(style::root / other) ? 1 : 0;  // named once, in the header
@@ -142,6 +166,8 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
     CHECK_FALSE(std::regex_search(pages.at(path), link_in_link));
     (chinese ? with_commands_in_chinese : with_commands) += program::times(pages.at(path), "<span class=\"command\">");
   }
+  CHECK(pictures_in_chinese > 20);
+  CHECK(english_labels("<text>第 2 行</text><text>h^2 = -1</text><text>two rows</text>") == "two rows\ntwo rows\n");
   CHECK(with_commands == exercises());
   CHECK(with_commands_in_chinese == exercises());
 
