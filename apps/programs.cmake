@@ -43,7 +43,7 @@ target_compile_options(orrery_apps PRIVATE ${ORRERY_QUICK_BUILD})
 set_source_files_properties(apps/measure/bench/loops.cpp PROPERTIES COMPILE_OPTIONS "$<$<OR:$<CONFIG:Release>,$<CONFIG:>>:-O3>"
                             SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
 target_link_libraries(orrery_apps PUBLIC orrery_training orrery_check orrery_library CLI11::CLI11
-                      PRIVATE orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
+                      PRIVATE orrery_grade orrery_options nlohmann_json::nlohmann_json ${SENTENCEPIECE_TRAIN_LIBRARY}
                       ${SENTENCEPIECE_LIBRARY} ${UTF8PROC_LIBRARY} ${CMAKE_DL_LIBS})
 target_include_directories(orrery_apps SYSTEM PRIVATE ${SENTENCEPIECE_INCLUDE_DIR} ${UTF8PROC_INCLUDE_DIR})
 set_source_files_properties(apps/measure/bench/micro.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

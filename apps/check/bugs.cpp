@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "apps/book/grade/grader.h"
 #include "apps/program/columns.h"
 #include "core/error.h"
 
@@ -79,14 +80,15 @@ void list_bugs(std::ostream& out) {
     else
       out << bug.difficulty << '\n';
   }
-  out << "The symptoms of the first: orrery gradcheck --bug 1; then --hint 1, and the answer: --reveal 1\n";
+  out << book::for_reader(
+      "The symptoms of the first: orrery gradcheck --bug 1; then --hint 1, and the answer: --reveal 1\n");
 }
 
 void reveal_bug(std::ostream& out, i64 number) {
   const NumberedBug& bug = numbered_bug(number);
   const std::string text = std::to_string(number);
   out << "bug " << text << ": " << bug.name << '\n'
-      << wrapped(bug_of(number).mistake, 2) << "  " << bug.file << ": " << bug.code << '\n';
+      << wrapped(book::for_reader(bug_of(number).mistake), 2) << "  " << bug.file << ": " << bug.code << '\n';
   if (bug.to_repair()) out << "  repaired: apps/book/solutions/bugs.diff\n";
 }
 

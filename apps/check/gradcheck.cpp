@@ -10,6 +10,7 @@
 #include <memory>
 #include <sstream>
 
+#include "apps/book/grade/grader.h"
 #include "apps/check/bugs.h"
 #include "apps/check/hidden.h"
 #include "apps/check/mutants.h"
@@ -26,6 +27,8 @@
 
 namespace orrery {
 namespace {
+
+using book::for_reader;
 
 struct CheckerOptions {
   std::vector<std::string> names;
@@ -121,7 +124,7 @@ int mutate_rows(const std::vector<Row>& rows, const CheckerOptions& options) {
   return wrong || count.mutants == 0 ? failed : done;
 }
 
-constexpr std::string_view legend =
+const std::string legend =
     "in: inputs   coords: numbers compared   error: the worst |analytic - numeric|, and where\n"
     "norm: of the gradient   kinks: numbers left out   zeros: inputs whose gradient must be 0\n"
     "f32: how far its gradient is from that of f64, relative to the largest\n";
@@ -132,11 +135,12 @@ bool show_own_check(const nn::Bug& bug, bool shown) {
   const std::string found = bug.check(), of_correct_version = bug.check_right();
   if (bug.leaks) {
     const nn::LeakReport report = bug.leaks();
-    std::cout << "#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n" << report;
+    std::cout << for_reader("#: moves   .: does not move, and must not   -: does not move, but may   X: leak\n")
+              << report;
     shown = shown || !report.ok();
   }
-  if (bug.numbers) std::cout << wrapped(bug.numbers(), 2);
-  if (!shown) std::cout << "A check of its own:\n" << wrapped(found, 2);
+  if (bug.numbers) std::cout << wrapped(for_reader(bug.numbers()), 2);
+  if (!shown) std::cout << for_reader("A check of its own:\n") << wrapped(for_reader(found), 2);
   if (!of_correct_version.empty()) std::cout << wrapped("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
 }
@@ -172,27 +176,27 @@ int show_bug(const CheckerOptions& options) {
   const Terminal terminal = terminal_of(STDOUT_FILENO);
   size_t wrong = 0;
   if (!rows.empty()) {
-    std::cout << legend;
+    std::cout << for_reader(legend);
     print_proof_header(std::cout);
   }
   const bool stopped = for_each_row(rows, [&](const Row& row, LiveLine& live) {
     const ProvenRow proven{row, prove(row.sample, {.mutants = false, .seed = static_cast<u64>(options.seed)})};
     if (!proven.proof) ++wrong;
     live.clear();
-    print_proof(std::cout, proven, terminal, shapes_of(row.sample) + "\n" + symptoms(proven.proof));
+    print_proof(std::cout, proven, terminal, for_reader(shapes_of(row.sample) + "\n" + symptoms(proven.proof)));
   });
   if (stopped) return interrupted;
   if (!std::cout) return done;  // not all rows were tried; if it is the disk that is full, the program says so
   if (rows.empty())
-    std::cout << "No row of the table contains it, and no gradient check finds it.\n";
+    std::cout << for_reader("No row of the table contains it, and no gradient check finds it.\n");
   else if (wrong == 0 && bug.check)
-    std::cout << "Every row passes: no gradient check finds it.\n";
+    std::cout << for_reader("Every row passes: no gradient check finds it.\n");
   const bool caught = bug.check ? show_own_check(bug, wrong > 0) : wrong > 0;
-  std::cout << "bug " << number << ": " << (caught ? "caught" : "SURVIVED");
-  if (!rows.empty()) std::cout << ", " << failures_among(wrong, rows.size());
-  std::cout << "\nA hint: orrery gradcheck --hint " << number << "; the mistake: --reveal " << number;
-  if (numbered_bug(options.bug).to_repair()) std::cout << "; to repair it: apps/run exercise bug." << number;
-  std::cout << '\n';
+  std::cout << "bug " << number << ": " << for_reader(caught ? "caught" : "SURVIVED");
+  if (!rows.empty()) std::cout << ", " << for_reader(failures_among(wrong, rows.size()));
+  std::string next = "A hint: orrery gradcheck --hint " + number + "; the mistake: --reveal " + number;
+  if (numbered_bug(options.bug).to_repair()) next += "; to repair it: apps/run exercise bug." + number;
+  std::cout << '\n' << for_reader(next) << '\n';
   return caught ? done : failed;
 }
 
@@ -202,7 +206,7 @@ int run(const CheckerOptions& options) {
     return done;
   }
   if (options.hint > 0) {
-    std::cout << wrapped(bug_of(options.hint).hint, 0);
+    std::cout << wrapped(for_reader(bug_of(options.hint).hint), 0);
     return done;
   }
   if (options.reveal > 0) {

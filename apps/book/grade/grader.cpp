@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <regex>
 #include <sstream>
 
 #include "core/tensor_ops.h"
@@ -128,10 +129,16 @@ std::string wrapped(const std::string& text, const std::string& hanging = "  ") 
   return result + line;
 }
 
-// The translation of a text; the text itself where there is none.
-const std::string& translated(const std::string& text, const Translations& translations) {
-  const auto found = translations.find(text);
-  return found == translations.end() ? text : found->second;
+// The translation of a line, or of the same line with N for its numbers, which take the place of N again.
+std::string translated_line(const std::string& line, const Translations& translations) {
+  static const std::regex number("-?[0-9]+(\\.[0-9]+)?(e[-+][0-9]+)?");
+  if (const auto whole = translations.find(line); whole != translations.end()) return whole->second;
+  const auto form = translations.find(std::regex_replace(line, number, "N"));
+  if (form == translations.end()) return line;
+  std::string result;
+  std::sregex_iterator next(line.begin(), line.end(), number), end;
+  for (const char c : form->second) result += c == 'N' && next != end ? (next++)->str() : std::string(1, c);
+  return result;
 }
 
 // What to ask about code that fails a part of the proof; "" where the part's own message says it.
@@ -176,7 +183,7 @@ std::string first_problem(const Proof& proof, const Translations& translations) 
   for (std::string line; std::getline(lines, line);) {
     const bool coordinate = line.starts_with("  ");  // below what is wrong as a whole
     if (complete && !coordinate) break;
-    result += wrapped(line, "    ") + "\n";
+    result += wrapped(translated(line, translations), "    ") + "\n";
     if (coordinate) break;
     complete = !line.ends_with(':');  // "with inputs 4 times as large:" is not yet the problem
   }
@@ -189,8 +196,8 @@ std::string first_problem(const Proof& proof, const Translations& translations) 
     names += (others == 0 ? "" : ", ") + part->name;
     ++others;
   }
-  const std::string number = std::to_string(others) + (others == 1 ? " other part" : " other parts");
-  if (others > 0) result += wrapped(number + " failed too: " + names) + "\n";
+  const std::string number = std::to_string(others) + (others == 1 ? " other part" : " other parts") + " failed too:";
+  if (others > 0) result += wrapped(translated(number, translations) + " " + names) + "\n";
   result.pop_back();
   return result;
 }
@@ -206,7 +213,7 @@ Translations translations_for_reader() {
   std::ifstream table(std::filesystem::path(__FILE__).replace_filename("hints.zh.txt"));
   std::string english;
   for (std::string line; std::getline(table, line);) {
-    if (line.empty() || line[0] == '#') continue;
+    if (line.empty() || line.starts_with("# ")) continue;
     if (english.empty()) {
       english = line;
     } else {
@@ -214,6 +221,17 @@ Translations translations_for_reader() {
       english.clear();
     }
   }
+  return result;
+}
+
+std::string translated(const std::string& text, const Translations& translations) {
+  std::istringstream lines(text);
+  std::string result;
+  for (std::string line; std::getline(lines, line);) {
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    result += line.substr(0, begin) + translated_line(line.substr(begin), translations) + '\n';
+  }
+  if (!result.empty() && !text.ends_with('\n')) result.pop_back();
   return result;
 }
 
@@ -228,7 +246,7 @@ void Grader::ask(std::string question, const std::function<std::string()>& hint,
   const bool right = what.empty();
   // What the first failed for often fails later questions, too, and their hints would lead elsewhere.
   const bool first = std::all_of(answers_.begin(), answers_.end(), [](const Answer& a) { return a.right; });
-  answers_.push_back({std::move(question), right, std::move(what),
+  answers_.push_back({std::move(question), right, translated(what, translations_),
                       right || !first ? "" : translated(hint(), translations_), translated("hint:", translations_)});
   if (live_) *live_ << answers_.back() << std::flush;
 }

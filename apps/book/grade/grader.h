@@ -25,11 +25,14 @@ template <class T> struct Expected {
   double tolerance;
 };
 
-/// What the grader says in another language: each English text and its translation.
+/// What the grader says in another language: each English line and its translation, where N may be any number.
 using Translations = std::map<std::string, std::string>;
-/// The hints in Chinese, hints.zh.txt, if the reader's language is: if the first of LC_ALL, LC_MESSAGES, LANG that is
+/// The table of hints.zh.txt, if the reader's language is Chinese: if the first of LC_ALL, LC_MESSAGES, LANG that is
 /// not empty begins with "zh". Else nothing.
 Translations translations_for_reader();
+/// A text whose lines are translated, but for those that `translations` does not have.
+std::string translated(const std::string& text, const Translations& translations);
+inline std::string for_reader(const std::string& text) { return translated(text, translations_for_reader()); }
 
 class Grader {
  public:
@@ -42,7 +45,7 @@ class Grader {
   };
 
   /// Each answer is printed to `live`, if there is one, as soon as it is known: what comes after it may crash.
-  /// Hints that `translations` has not are given in English.
+  /// Lines that `translations` has not are printed in English.
   explicit Grader(std::ostream* live = nullptr, Translations translations = {})
       : live_(live), translations_(std::move(translations)) {}
 

@@ -9,11 +9,13 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
 
+#include "apps/check/zoo/bug_zoo.h"
 #include "autograd/apply.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
@@ -289,11 +291,15 @@ TEST_CASE("every hint has a Chinese translation, and every translation its hint"
   for (const char* path : {"bugs/grades.h", "bugs/grades_of_steps.h", "grade/grader.cpp"})
     add_sentences(book / path, hints);
   for (const auto& entry : std::filesystem::directory_iterator(book / "own")) add_sentences(entry.path(), hints);
+  for (const nn::Bug& bug : nn::bug_zoo()) hints.insert({bug.hint, bug.mistake});
   CHECK(hints.size() > 300);
   for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
-  hints.insert("hint:");
+  const std::string others = contents(book / "grade/grader.cpp") + contents(style::root / "apps/check/gradcheck.cpp");
+  static const std::regex any_number("\\bN\\b");  // what says so is put together
   for (const auto& entry : translations) {
-    CHECK_MESSAGE(hints.contains(entry.first), "no hint: ", entry.first);
+    const std::string& english = entry.first;
+    const bool is_said = hints.contains(english) || others.find('"' + english) != others.npos;
+    CHECK_MESSAGE((is_said || std::regex_search(english, any_number)), "no hint: ", english);
     CHECK_MESSAGE(style::columns_of(entry.second) != entry.second.size(), "not Chinese: ", entry.second);
   }
 }
@@ -322,8 +328,8 @@ TEST_CASE("a Chinese reader gets hints in Chinese, in lines that fit; one withou
     out << g.answers().at(0);
     return out.str();
   };
-  CHECK(said("The forward was right.") == "FAILED  one is two\n        no\n        提示：前向函数本来就对。\n");
-  CHECK(said("Halve it.") == "FAILED  one is two\n        no\n        提示：Halve it.\n");
+  CHECK(said("The forward was right.") == "FAILED  one is two\n        不对\n        提示：前向函数本来就对。\n");
+  CHECK(said("Halve it.") == "FAILED  one is two\n        不对\n        提示：Halve it.\n");
   for (const auto& [english, translation] : book::translations_for_reader()) {
     std::istringstream lines(said(english));
     std::string line, joined;
@@ -349,5 +355,18 @@ TEST_CASE("the program that grades an exercise speaks the reader's language") {
       book::grade_program([](Grader& g) { g.check("it falls", "tanh never falls.", [] { return false; }); });
   std::cout.rdbuf(before);
   CHECK(code == 1);
-  CHECK(out.str() == "FAILED  it falls\n        no\n        提示：tanh 从不下降。\n0 of 1 passed\n");
+  CHECK(out.str() == "FAILED  it falls\n        不对\n        提示：tanh 从不下降。\n0 of 1 passed\n");
+}
+
+TEST_CASE("lines are translated with their numbers, whatever these are, and what the bugs' own checks say is known") {
+  const Language chinese(Variables{{"LANG", "zh_CN.UTF-8"}});
+  CHECK(book::for_reader("  [0, 12] is -0.5, should be 1.5e-09\nf32: 2 is 3\n") ==
+        "  [0, 12] 是 -0.5，应当是 1.5e-09\nf32: 2 is 3\n");
+  CHECK(book::for_reader("") == "");
+  for (const nn::Bug& bug : nn::bug_zoo()) {
+    const std::string found = bug.check ? bug.check() : "", numbers = bug.numbers ? bug.numbers() : "";
+    CAPTURE(bug.name);
+    CHECK((!found.starts_with("reference value") || book::for_reader(found) != found));
+    CHECK((numbers.empty() || book::for_reader(numbers) != numbers));
+  }
 }

@@ -87,6 +87,17 @@ TEST_CASE("the shapes beside a ratio tell a factor of 2 from the root of 4") {
   CHECK(contains(result.text, "ratio 1.7321 everywhere"));
 }
 
+TEST_CASE("a Chinese reader gets the symptoms, the hint and the mistake in Chinese") {
+  const auto said = [](const std::string& arguments) {
+    return shell("LC_ALL=zh_CN.UTF-8 " + quoted_program + "gradcheck " + arguments + " 2>/dev/null").text;
+  };
+  CHECK(said("--hint 19") == "e^0 是多少？\n");
+  CHECK(contains(said("--reveal 11"), "  加到每一行上的那一行，只得到了第一行的梯度。\n"));
+  const std::string symptoms = said("--bug 11");
+  CHECK(contains(symptoms, "\nbug 11: 查出来了, 含有它的那一行不通过\n提示：orrery gradcheck --hint 11；"));
+  CHECK(contains(symptoms, "gradients：3 个坐标错了，共 9 个"));
+}
+
 // The tests of the zoo find every bug; here are a few, of each kind.
 TEST_CASE("the symptoms of a bug are shown, and do not name it") {
   for (const i64 number : {2, 7, 12, 17, 22, 27}) {
