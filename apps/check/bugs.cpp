@@ -88,8 +88,13 @@ void reveal_bug(std::ostream& out, i64 number) {
   const NumberedBug& bug = numbered_bug(number);
   const std::string text = std::to_string(number);
   out << "bug " << text << ": " << bug.name << '\n'
-      << wrapped(book::for_reader(bug_of(number).mistake), 2) << "  " << bug.file << ": " << bug.code << '\n';
+      << told(bug_of(number).mistake, 2) << "  " << bug.file << ": " << bug.code << '\n';
   if (bug.to_repair()) out << "  repaired: apps/book/solutions/bugs.diff\n";
+}
+
+std::string told(const std::string& text, size_t indent) {
+  const std::string said = book::for_reader(text);
+  return said == text ? wrapped(text, indent) : std::string(indent, ' ') + said + '\n';
 }
 
 std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug) {
@@ -117,7 +122,7 @@ std::string symptoms(const Proof& proof) {
     const bool compares =
         std::find(compare_gradients.begin(), compare_gradients.end(), part.name) != compare_gradients.end();
     if (wrong_gradients && !part.ok && compares) {  // fails because the gradients are wrong
-      also += (also.empty() ? "also failed: " : ", ") + part.name;
+      also += (also.empty() ? book::for_reader("also failed:") + ' ' : ", ") + part.name;
     } else {
       shown.parts.push_back({part.name, part.ok, part.detail});
     }

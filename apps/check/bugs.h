@@ -38,6 +38,10 @@ void list_bugs(std::ostream& out);
 /// Prints what is wrong with one, with its file and the wrong code.
 void reveal_bug(std::ostream& out, i64 number);
 
+/// A text in the reader's language, indented, in lines that fit; a translation in one, since Chinese has no spaces at
+/// which to end a line.
+std::string told(const std::string& text, size_t indent);
+
 /// `rows`, where the mistake's samples replace those of the same name and variant. Error: there is no such row.
 std::vector<Row> with_bug(std::vector<Row> rows, const nn::Bug& bug);
 

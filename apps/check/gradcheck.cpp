@@ -139,15 +139,15 @@ bool show_own_check(const nn::Bug& bug, bool shown) {
               << report;
     shown = shown || !report.ok();
   }
-  if (bug.numbers) std::cout << wrapped(for_reader(bug.numbers()), 2);
-  if (!shown) std::cout << for_reader("A check of its own:\n") << wrapped(for_reader(found), 2);
+  if (bug.numbers) std::cout << told(bug.numbers(), 2);
+  if (!shown) std::cout << for_reader("A check of its own:\n") << told(found, 2);
   if (!of_correct_version.empty()) std::cout << wrapped("the correct version fails as well: " + of_correct_version, 2);
   return !found.empty() && of_correct_version.empty();
 }
 
 // "1 of the 3 rows that contain it fails"
 std::string failures_among(size_t wrong, size_t rows) {
-  if (rows == 1) return std::string("the one row that contains it ") + (wrong == 1 ? "fails" : "passes");
+  if (rows == 1) return wrong == 1 ? "the one row that contains it fails" : "the one row that contains it passes";
   return (wrong == 0 ? "none" : std::to_string(wrong)) + " of the " + std::to_string(rows) + " rows that contain it " +
          (wrong > 1 ? "fail" : "fails");
 }
@@ -206,7 +206,7 @@ int run(const CheckerOptions& options) {
     return done;
   }
   if (options.hint > 0) {
-    std::cout << wrapped(for_reader(bug_of(options.hint).hint), 0);
+    std::cout << told(bug_of(options.hint).hint, 0);
     return done;
   }
   if (options.reveal > 0) {

@@ -294,7 +294,8 @@ TEST_CASE("every hint has a Chinese translation, and every translation its hint"
   for (const nn::Bug& bug : nn::bug_zoo()) hints.insert({bug.hint, bug.mistake});
   CHECK(hints.size() > 300);
   for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
-  const std::string others = contents(book / "grade/grader.cpp") + contents(style::root / "apps/check/gradcheck.cpp");
+  const std::string others = contents(book / "grade/grader.cpp") + contents(style::root / "apps/check/gradcheck.cpp") +
+                             contents(style::root / "apps/check/bugs.cpp");
   static const std::regex any_number("\\bN\\b");  // what says so is put together
   for (const auto& entry : translations) {
     const std::string& english = entry.first;

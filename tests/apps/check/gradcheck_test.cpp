@@ -95,7 +95,7 @@ TEST_CASE("a Chinese reader gets the symptoms, the hint and the mistake in Chine
   CHECK(contains(said("--reveal 11"), "  加到每一行上的那一行，只得到了第一行的梯度。\n"));
   const std::string symptoms = said("--bug 11");
   CHECK(contains(symptoms, "\nbug 11: 查出来了, 含有它的那一行不通过\n提示：orrery gradcheck --hint 11；"));
-  CHECK(contains(symptoms, "gradients：3 个坐标错了，共 9 个"));
+  CHECK(contains(symptoms, "gradients：3 个坐标错了，共 15 个"));
 }
 
 // The tests of the zoo find every bug; here are a few, of each kind.
