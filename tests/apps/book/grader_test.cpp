@@ -20,6 +20,7 @@
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/style_source.h"
+#include "tests/text.h"
 
 using namespace orrery;
 using orrery::book::Grader;
@@ -292,6 +293,8 @@ TEST_CASE("every hint has a Chinese translation, and every translation its hint"
     add_sentences(book / path, hints);
   for (const auto& entry : std::filesystem::directory_iterator(book / "own")) add_sentences(entry.path(), hints);
   for (const nn::Bug& bug : nn::bug_zoo()) hints.insert({bug.hint, bug.mistake});
+  static const std::regex says("(?:say |task=)\"([^$\"]+)\"");
+  for (const std::string& line : style::matches_in(contents(book / "grade/exercise"), says)) hints.insert(line);
   CHECK(hints.size() > 300);
   for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
   const std::string others = contents(book / "grade/grader.cpp") + contents(style::root / "apps/check/gradcheck.cpp") +

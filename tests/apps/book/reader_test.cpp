@@ -94,6 +94,10 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   set_contents(tree.path("mine/.passed"), "4.2\n");
   CHECK(contains(tree.run("exercise").text, "  passed  4.2  softmax's backward\n"));
   CHECK(contains(tree.run("exercise").text, "\n1 of "));
+  const std::string chinese = tree.run("exercise", "LC_ALL=zh_CN.UTF-8 " + in_build_folder).text;
+  CHECK(contains(chinese, "\n第 4 章\n"));
+  CHECK(contains(chinese, "4.1  矩阵乘法的反向"));
+  CHECK(chinese.ends_with("开始做一个，或给它评分：apps/run exercise 编号\n"));
 }
 
 TEST_CASE("apps/run exercise refuses a number that there is not, in one line that names what there is") {
