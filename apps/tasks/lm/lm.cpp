@@ -90,7 +90,6 @@ Tokenizer new_tokenizer(const TextFiles& texts, TokenKind kind, i64 vocabulary_s
 // `orrery lm train`, and all that its options say.
 class LmProgram final : public TrainingProgram {
  public:
-  LmProgram() { recipe_.rate = TrainingRecipe::automatic; }
   std::string program() const override { return "lm"; }
   std::string command() const override { return "orrery lm train"; }
   LmRecipe& recipe() override { return recipe_; }
@@ -119,7 +118,8 @@ class LmProgram final : public TrainingProgram {
   LmRecipe recipe_;
   std::string preset_ = "nanogpt", separator_;
   i64 block_ = recipe_.model.max_len;
-  CLI::Option *preset_option_ = nullptr, *block_option_ = nullptr, *last_rate_ = nullptr;
+  CLI::Option *preset_option_ = nullptr, *block_option_ = nullptr;
+  std::vector<CLI::Option*> rates_;                           // the first and the last one
   std::vector<std::pair<CLI::Option*, std::string>> fields_;  // of the model, with their options
   TextFiles given_;
   TokenKind tokens_ = TokenKind::chars;
@@ -173,12 +173,9 @@ void LmProgram::add_options(CLI::App& command) {
     add_flag(command, "--replacement", recipe_.replacement,
              "Draw each block from anywhere in the text, instead of each block once per epoch");
   });
-  add_recipe_options(
-      command, recipe_,
-      {.warmup = "a twentieth of all, 100 at most", .rate = "0.001; with --init 5e-5, which falls to a tenth"});
-  const std::vector<CLI::Option*> all = options_of(command);
-  last_rate_ =
-      *std::find_if(all.begin(), all.end(), [](const auto* each) { return typed_name(each) == "--last-rate"; });
+  add_recipe_options(command, recipe_, {.warmup = "a twentieth of all, 100 at most"});
+  for (CLI::Option* option : options_of(command))
+    if (typed_name(option) == "--rate" || typed_name(option) == "--last-rate") rates_.push_back(option);
   begin_group(command, evaluation_group);
   also_fitted.push_back(
       add_whole_number(command, "--estimate-batches", recipe_.estimate_batches, 1, 1000000,
@@ -192,10 +189,8 @@ void LmProgram::settle() {
   if (starts_from_another && run.resume.empty()) use_model_of(run.init);
   recipe_.model.max_len = std::max(block_, starts_from_another ? recipe_.model.max_len : 0);
   recipe_.block = block_;
-  if (recipe_.rate == TrainingRecipe::automatic) {
-    recipe_.rate = starts_from_another ? 5e-5 : 1e-3;
-    if (starts_from_another && !is_given(last_rate_)) recipe_.last_rate = recipe_.rate / 10;
-  }
+  if (starts_from_another && !is_given(rates_[0])) recipe_.rate = 5e-5;
+  if (starts_from_another && !is_given(rates_[1])) recipe_.last_rate = recipe_.rate / 10;
   recipe_ = recipe_.resolved();
   check_heads(layer);
   const i64 width = layer.d_model / layer.num_heads;
