@@ -22,7 +22,7 @@ struct Spine {
 
 // Rows "| 4 | `autograd/ops/matmul.cpp`, ... |" of a table.
 Spine spine_in(const std::string& text) {
-  static const std::regex row("^\\| ([0-9]) \\| (`.*`) \\|$"), file("`([^`]+)`");
+  static const std::regex row("^\\| ([0-9]+) \\| (`.*`) \\|$"), file("`([^`]+)`");
   Spine spine;
   for (const std::string& line : split_lines(text)) {
     std::smatch match;

@@ -127,9 +127,11 @@ inline Source make_source(std::string path, const std::string& text) {
   Source source{std::move(path), split_lines(text), split_lines(blanked(text)), -1};
   const std::string_view first = source.lines.empty() ? std::string_view() : source.lines[0];
   constexpr std::string_view start = "// Chapter ";
-  if (first.starts_with(start) && first.size() > start.size() + 3 && first.substr(start.size() + 1, 2) == ". ") {
-    if (std::isdigit(static_cast<unsigned char>(first[start.size()]))) source.chapter = first[start.size()] - '0';
-  }
+  const std::string_view after = first.substr(std::min(start.size(), first.size()));
+  const size_t digits = std::min(after.find_first_not_of("0123456789"), after.size());
+  if (first.starts_with(start) && (digits == 1 || digits == 2) && after.substr(digits).starts_with(". ") &&
+      after.size() > digits + 2)
+    source.chapter = std::stoi(std::string(after.substr(0, digits)));
   return source;
 }
 

@@ -1,9 +1,6 @@
 // Chapter 9. What `orrery classify` and `orrery tag` share: the training of a BERT on labels, and the commands.
 //
-// Devlin et al. 2018, "BERT", section 4: "For each task, we simply plug in the task-specific inputs and outputs into
-// BERT and fine-tune all the parameters end-to-end." The defaults are the usual ones of fine-tuning (appendix A.3):
-// batches of 32, AdamW, a rate of 5e-5 that rises in the first tenth of the steps and then falls to 0, 3 epochs.
-// A task says how its files are read and what its scores are; everything else is here.
+// A task says how its files are read and what its scores are; everything else is here, and in bert_training.h.
 #pragma once
 
 #include <memory>

@@ -14,6 +14,7 @@ void add_toy(CLI::App& program, int& exit_code);
 void add_lm(CLI::App& program, int& exit_code);
 void add_translate(CLI::App& program, int& exit_code);
 void add_embed(CLI::App& program, int& exit_code);
+void add_pretrain(CLI::App& program, int& exit_code);
 void add_classify(CLI::App& program, int& exit_code);
 void add_tag(CLI::App& program, int& exit_code);
 
@@ -31,6 +32,7 @@ std::vector<ListedTask> all_tasks() {
       {add_lm, {model<LanguageModelConfig>}},
       {add_translate, {model<RecurrentTranslatorConfig>, model<ConvolutionalTranslatorConfig>}},
       {add_embed, {}},
+      {add_pretrain, {}},  // the same models as those of classify
       {add_classify, {model<nn::BertConfig>}},
       {add_tag, {}},  // the same models as those of classify
   };

@@ -2,10 +2,12 @@
 #include "apps/tasks/text_encoder.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/options.h"
+#include "autograd/ops/cross_entropy.h"
 #include "autograd/ops/softmax.h"
 #include "core/files/json.h"
 #include "core/files/shards.h"
@@ -48,6 +50,31 @@ i32 TextTokens::pad() const {
 i32 TextTokens::unknown() const {
   const WordPiece* const words = word_pieces();
   return words ? words->unknown() : unknown_id;
+}
+
+i32 TextTokens::mask() const {
+  const WordPiece* const words = word_pieces();
+  return words ? words->mask() : mask_id;
+}
+
+bool TextTokens::is_special(i32 id) const {
+  if (!word_pieces()) return id < first_piece_id;
+  return id == cls() || id == sep() || id == pad() || id == unknown() || id == mask();
+}
+
+bool TextTokens::begins_word(i32 id) const {
+  const std::string& piece = token(id);
+  if (word_pieces()) return !piece.starts_with("##");
+  // U+2581, which stands for a space, is E2 96 81; letters of Chinese and Japanese come after it.
+  return static_cast<unsigned char>(piece[0]) >= 0xE2;
+}
+
+const std::string& TextTokens::token(i32 id) const {
+  return std::visit([id](const auto& pieces) -> const std::string& { return pieces.token(id); }, pieces_);
+}
+
+std::string TextTokens::text(std::span<const i32> ids) const {
+  return std::visit([ids](const auto& pieces) { return pieces.text(ids); }, pieces_);
 }
 
 std::vector<i32> TextTokens::ids(std::string_view text) const {
@@ -157,6 +184,78 @@ JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
     }
   }
   return result;
+}
+
+namespace {
+
+// As many whole words of a text as have at most so many tokens, from a random one on: never fewer tokens because the
+// text ends, if it is long enough.
+std::span<const i32> random_part(const EncodedText& text, i64 most, Rng& numbers) {
+  const auto from = text.places.begin();
+  const i32 size = static_cast<i32>(text.ids.size()), room = static_cast<i32>(most);
+  const auto last = std::upper_bound(from, text.places.end(), std::max(0, size - room));
+  const i32 begin = from[numbers.integer(0, last - from)];
+  i32 end = size;
+  if (begin + room < size) end = *(std::upper_bound(from, text.places.end(), begin + room) - 1);
+  if (end <= begin) end = begin + room;  // of a word that is longer than that
+  return std::span(text.ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+}
+
+// Hides words of a row, at least one, and returns how many.
+i64 hide_words(std::span<i32> ids, std::span<i32> labels, const TextTokens& tokens, Rng& numbers) {
+  constexpr double chosen = 0.15, masked = 0.8, random = 0.1;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] != tokens.cls() && ids[i] != tokens.sep()) places.push_back(i);
+  const std::vector<i64> order = numbers.permutation(std::ssize(places));
+  const i64 count = std::max<i64>(1, std::llround(chosen * static_cast<double>(places.size())));
+  for (i64 k = 0; k < count; ++k) {
+    const size_t i = places[static_cast<size_t>(order[static_cast<size_t>(k)])];
+    labels[i] = ids[i];
+    const double u = numbers.uniform();
+    if (u < masked) ids[i] = tokens.mask();
+    if (u < masked || u >= masked + random) continue;
+    do ids[i] = static_cast<i32>(numbers.integer(0, tokens.size()));
+    while (tokens.is_special(ids[i]));
+  }
+  return count;
+}
+
+}  // namespace
+
+PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts& texts, std::span<const i64> items,
+                                   Rng& numbers) {
+  std::vector<std::vector<i32>> rows;
+  std::vector<i64> of_first;  // how many tokens of a row are of segment 0
+  std::vector<i32> next;
+  i64 S = 0;
+  for (const i64 item : items) {
+    const EncodedText& text = texts[static_cast<size_t>(item)];
+    const i32 cut = text.places[static_cast<size_t>(numbers.integer(1, std::ssize(text.places)))];
+    std::vector<i32>& row = rows.emplace_back(1, tokens.cls());
+    row.insert(row.end(), text.ids.begin(), text.ids.begin() + cut);
+    row.push_back(tokens.sep());
+    of_first.push_back(std::ssize(row));
+    std::span<const i32> second = std::span(text.ids).subspan(static_cast<size_t>(cut));
+    next.push_back(texts.size() > 1 && numbers.uniform() < 0.5);
+    if (next.back() == 1) {
+      const i64 other = numbers.integer(0, std::ssize(texts) - 1);
+      second = random_part(texts[static_cast<size_t>(other + (other >= item))], std::ssize(second), numbers);
+    }
+    row.insert(row.end(), second.begin(), second.end());
+    row.push_back(tokens.sep());
+    S = std::max(S, std::ssize(row));
+  }
+  const Shape shape{std::ssize(rows), S};
+  PretrainingBatch batch{full(shape, tokens.pad()), full(shape, 0), full(shape, CrossEntropyOptions{}.ignore_index),
+                         Tensor::of<i32>({shape[0]}, next)};
+  i32 *ids = batch.ids.write<i32>(), *segment = batch.segments.write<i32>(), *word = batch.words.write<i32>();
+  for (size_t i = 0; i < rows.size(); ++i, ids += S, segment += S, word += S) {
+    std::copy(rows[i].begin(), rows[i].end(), ids);
+    std::fill(segment + of_first[i], segment + rows[i].size(), 1);
+    batch.hidden += hide_words({ids, rows[i].size()}, {word, rows[i].size()}, tokens, numbers);
+  }
+  return batch;
 }
 
 }  // namespace orrery

@@ -28,7 +28,14 @@ class TextTokens {
   explicit TextTokens(WordPiece pieces) : pieces_(std::move(pieces)) {}
 
   i64 size() const;
-  i32 cls() const, sep() const, pad() const, unknown() const;
+  i32 cls() const, sep() const, pad() const, unknown() const, mask() const;
+  /// Whether it stands for no text: one of these and, in SentencePiece's, begin and end.
+  bool is_special(i32 id) const;
+  /// Whether a word may begin with it. Scripts without spaces may be cut anywhere.
+  bool begins_word(i32 id) const;
+  /// A token as it is, such as "##ing"; tokens as text, without those that are named.
+  const std::string& token(i32 id) const;
+  std::string text(std::span<const i32> ids) const;
   /// The pieces of a text or a word, without [CLS] and [SEP]. Error: text that is not UTF-8.
   std::vector<i32> ids(std::string_view text) const;
 
@@ -95,5 +102,17 @@ struct JudgedText {
 };
 using JudgedTexts = std::vector<JudgedText>;
 JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts);
+
+/// Pairs of sentences as a BERT reads them, with some of their words hidden.
+struct PretrainingBatch {
+  Tensor ids, segments;  ///< i32 [B, S]
+  Tensor words;          ///< i32 [B, S]: what the ids hide, and elsewhere what cross_entropy ignores
+  Tensor next;           ///< i32 [B]: 0 where B follows A, 1 where it does not
+  i64 hidden = 0;
+};
+/// Some of `texts`, each cut between two of its words; half of the second parts are replaced by words of another text.
+/// Of each row one token in seven is hidden, at least one (apps/tasks/pretrain.cpp). All follows from `numbers`.
+PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts& texts, std::span<const i64> items,
+                                   Rng& numbers);
 
 }  // namespace orrery

@@ -1,0 +1,176 @@
+// Chapter 9. Training a BERT: its options, its tokens, how many steps it makes.
+#include "apps/tasks/bert_training.h"
+
+#include <algorithm>
+#include <set>
+
+#include "apps/program/terminal.h"
+#include "apps/training/random_numbers.h"
+#include "nn/files/files.h"
+
+namespace orrery {
+namespace {
+
+// Draws a tenth of the texts for validation; equal texts stay together.
+void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held, i64 seed, const std::string& task,
+              const std::string& path) {
+  Rng numbers = random_numbers(seed, Purpose::held_out);
+  std::set<std::vector<std::string>> drawn;
+  const std::vector<i64> order = numbers.permutation(std::ssize(texts));
+  for (size_t i = 0; i < std::max<size_t>(1, texts.size() / 10); ++i)
+    drawn.insert(texts[static_cast<size_t>(order[i])].words);
+  const auto first_held = std::stable_partition(texts.begin(), texts.end(),
+                                                [&](const LabelledText& text) { return !drawn.contains(text.words); });
+  held.assign(first_held, texts.end());
+  texts.erase(first_held, texts.end());
+  check(!texts.empty(), task, path, " has too few different texts to hold some out; --valid names others");
+}
+
+}  // namespace
+
+void BertTraining::add_options(CLI::App& command) {
+  text_options = {add_file(command, "FILE", file_, file_help())};
+  begin_group(command, "Text");
+  text_options.push_back(add_file(command, "--valid", valid_,
+                                  "Texts to validate with; if not given, a tenth of the others is held out, drawn by "
+                                  "the seed"));
+  add_columns(command);
+  max_tokens_ = add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
+                                 "Tokens of the longest text, [CLS] and [SEP] included; longer ones are cut off there, "
+                                 "and counted. At most the positions of --init");
+  add_file(command, "--vocab", vocabulary_file_,
+           "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, those "
+           "that SentencePiece finds");
+  from_scratch_ = added_by(command, [&] {
+    add_whole_number(command, "--vocab-size", vocabulary_size_, first_piece_id + 1, largest_vocabulary,
+                     "The most tokens that SentencePiece may find");
+    begin_group(command, "Model");
+    add_fields(command, config_, {"num_layers", "num_heads", "d_model", "d_ff"});
+  });
+  add_fields(command, config_, {"dropout"});
+  begin_group(command, training_group);
+  also_fitted = {add_whole_number(command, "--batch", batch_, 1, 65536, "Texts of a micro-batch, of similar lengths"),
+                 add_whole_number(command, "--epochs", epochs_, 1, 1000000,
+                                  "How often each text is read; if not given, 3 times with --init and 10 times "
+                                  "without, and at least for 200 or 500 steps")};
+  show_default(also_fitted.back(), "");
+  add_recipe_options(command, recipe_,
+                     {.warmup = "a tenth of all",
+                      .evaluate_every = "an epoch, or a twentieth of all, whichever is longer",
+                      .steps = "as --epochs says",
+                      .rate = "5e-5 with --init and 5e-4 without"});
+  const std::vector<CLI::Option*> all = options_of(command);
+  exclude(also_fitted.back(),
+          {*std::find_if(all.begin(), all.end(), [](const auto* each) { return typed_name(each) == "--steps"; })});
+}
+
+void BertTraining::settle() {
+  for (CLI::Option* option : from_scratch_) {
+    if (!starts_from_another()) continue;
+    if (is_given(option)) usage_error(typed_name(option), "is that of the model of --init");
+    std::erase(run.deciding, option);
+  }
+  check_heads(config_.layer);
+  if (recipe_.rate == TrainingRecipe::automatic) recipe_.rate = starts_from_another() ? 5e-5 : 5e-4;
+  check_recipe_options(recipe_);
+  for (std::string* path : {&file_, &valid_, &vocabulary_file_}) *path = absolute_path(*path);
+}
+
+void BertTraining::check_given() const {
+  if (file_.empty()) usage_error("FILE", "is required: the texts to learn");
+}
+
+std::vector<NamedFile> BertTraining::texts() const {
+  std::vector<NamedFile> all{{"the texts to learn,", file_}};
+  if (!valid_.empty()) all.push_back({"--valid", valid_});
+  return all;
+}
+
+std::optional<KnownTraining> BertTraining::known_training() {
+  return KnownTraining{.batch = batch_,
+                       .good_batch = 32,
+                       .steps = least_steps(),
+                       .rate = recipe_.rate,
+                       .least_batch = 8,
+                       .items = static_cast<double>(learned_.size()),
+                       .epochs = static_cast<double>(usual_epochs())};
+}
+
+Task& BertTraining::build() {
+  Rng weights = random_numbers(recipe_.seed, Purpose::weights);
+  model_.emplace(config_, weights);
+  batches_.emplace(batches_of(learned_, batch_, random_numbers(recipe_.seed, Purpose::training)));
+  recipe_.width = config_.layer.d_model;
+  return *this;
+}
+
+Metadata BertTraining::of_model() const {
+  Metadata metadata = tokens_->metadata();
+  metadata[std::string(nn::config_key)] = nn::to_json(model_->config);
+  return metadata;
+}
+
+// The sizes of a model or a training that is there already are kept.
+void BertTraining::take_config(const std::string& path, const Metadata& kept) {
+  const double dropout = config_.layer.dropout;
+  config_ =
+      kept.contains(std::string(nn::config_key)) ? nn::config_of<nn::BertConfig>(kept, path) : nn::bert_config(path);
+  config_.layer.dropout = dropout;
+  config_.layer.attention_dropout.reset();
+  check(vocabulary_file_.empty() || !run.resume.empty() || !TextTokens::in(kept, path), program(), "--init ", path,
+        " says what its tokens are: leave --vocab out");
+}
+
+// So are its tokens. Without any, SentencePiece finds some in the texts.
+void BertTraining::take_tokens(const std::string& path, const Metadata& kept, const std::vector<LabelledText>& texts) {
+  if (!vocabulary_file_.empty() && run.resume.empty()) {
+    tokens_.emplace(WordPiece::of_file(vocabulary_file_));
+  } else if (!path.empty()) {
+    tokens_ = TextTokens::of_model(kept, path);
+  } else {
+    std::vector<std::string_view> lines;
+    for (const LabelledText& text : texts) lines.insert(lines.end(), text.words.begin(), text.words.end());
+    tokens_.emplace(within("read " + file_, [&] { return Vocabulary::of_text(lines, vocabulary_size_); }));
+  }
+  if (path.empty()) {
+    config_.vocab_size = tokens_->size();
+    config_.max_positions = most_tokens_;
+  }
+  if (!is_given(max_tokens_)) most_tokens_ = std::min(most_tokens_, config_.max_positions);
+  config_.pad_id = tokens_->pad();
+  config_.head = head();
+  tokens_->check_fit(config_, path);
+  if (most_tokens_ > config_.max_positions)
+    usage_error("--max-tokens", "must be at most the model's " + std::to_string(config_.max_positions));
+}
+
+void BertTraining::read(const std::string& path, const Metadata& kept) {
+  if (!path.empty()) take_config(path, kept);
+  const Phase phase("reading " + file_ + " as tokens");
+  std::vector<LabelledText> learned = read_file(file_), held;
+  look_at(learned);
+  if (valid_.empty())
+    hold_out(learned, held, recipe_.seed, program(), file_);
+  else
+    held = read_file(valid_);
+  take_tokens(path, kept, learned);
+  learned_ = encoded(learned);
+  held_ = encoded(held);
+  resolve();
+}
+
+// What TrainingRecipe::automatic stands for.
+void BertTraining::resolve() {
+  const auto parts = [](i64 whole, i64 part) { return (whole + part - 1) / part; };
+  const i64 in_epoch = parts(parts(std::ssize(learned_), batch_), recipe_.micro_batches);
+  const i64 usual = std::max(usual_epochs() * in_epoch, least_steps());
+  const auto set = [](i64& value, i64 otherwise) {
+    if (value == TrainingRecipe::automatic) value = std::max<i64>(1, otherwise);
+  };
+  set(recipe_.steps, epochs_ == TrainingRecipe::automatic ? usual : epochs_ * in_epoch);
+  epochs_ = TrainingRecipe::automatic;  // the model keeps the steps alone
+  set(recipe_.warmup, recipe_.steps / 10);
+  set(recipe_.evaluate_every, std::max(in_epoch, recipe_.steps / 20));
+}
+
+}  // namespace orrery
