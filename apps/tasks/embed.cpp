@@ -4,7 +4,8 @@
 // pooling operation to the output of BERT / RoBERTa to derive a fixed sized sentence embedding. [...] computing the
 // mean of all output vectors (MEAN-strategy)".
 //   e = m / |m|     m: the sum of the encoder's rows for [CLS], the tokens and [SEP], not for padding
-// The dot product of two such vectors is the cosine of their angle: near 1 for sentences of one meaning.
+// The dot product of two such vectors is the cosine of their angle: near 1 for sentences of one meaning. --attention
+// shows what the encoder's heads read.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"
+#include "apps/show/attention/attention_page.h"
 #include "apps/tasks/text_encoder.h"
 #include "core/files/json.h"
 #include "core/files/shards.h"
@@ -62,7 +64,7 @@ Tensor sentence_vectors(const nn::Bert& model, const EncodedTexts& texts) {
 }
 
 struct EmbedOptions {
-  std::string load, nearest;
+  std::string load, nearest, attention;
   i64 top = 3, most_tokens = 256, threads = 1;
   bool ids = false;
 };
@@ -151,6 +153,43 @@ template <class Answer> int for_lines_of_input(Reader& reader, const Answer& ans
   return interrupt.requested() ? interrupted : done;
 }
 
+// Adds what the heads read in a sentence. Returns false if the page has no room for it.
+bool add_attention(AttentionPage& page, const nn::Bert& model, const TextTokens& tokens, const std::string& line,
+                   const EncodedText& text) {
+  const i64 S = std::ssize(text.ids);
+  if (!page.has_room(std::ssize(model.encoder.layers) * model.config.layer.num_heads * S * S)) return false;
+  const NoGradient nothing_recorded;
+  nn::Pass pass = nn::Pass::inference();
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  model.hidden(Tensor::of<i32>({1, S}, text.ids), Tensor(), pass);
+  ShownAttention shown;
+  shown.name = "self-attention";
+  shown.note = "A row is a token; its columns are the tokens that it reads, on both sides of it.";
+  for (const i32 id : text.ids) shown.rows.push_back(tokens.token(id));
+  shown.columns = shown.rows;
+  for (const nn::EncoderLayer& layer : model.encoder.layers) shown.layers.push_back(seen.of(*layer.self_attn));
+  page.add(line, "", {shown});
+  return true;
+}
+
+// The page of --attention instead of vectors: the first lines, as many as it holds.
+int write_attention(const EmbedOptions& options, const nn::Bert& model, Reader& reader) {
+  AttentionPage page("Attention of a BERT", "A BERT of " + std::to_string(model.config.parameter_count()) +
+                                                " parameters: what every head of every layer reads in a sentence.");
+  bool is_full = false;
+  const int exit_code =
+      for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const EncodedTexts& texts) {
+        for (size_t i = 0; i < lines.size() && !is_full; ++i)
+          is_full = !add_attention(page, model, reader.encoded.tokens, lines[i].text, texts[i]);
+      });
+  const std::string path = harmless(options.attention);
+  check(page.pairs() > 0, "embed", path, " is not written: there is no line, or the first is too long for it");
+  write_text(options.attention, page.html());
+  if (is_full) std::cerr << path << " shows the first " << page.pairs() << " of " << reader.lines << " lines\n";
+  return exit_code;
+}
+
 // Error: the model's folder says that its vectors are not means, as sentence-transformers writes it.
 void check_pooling(const std::string& path) {
   const auto said = std::filesystem::path(model_file(path)).parent_path() / "1_Pooling" / "config.json";
@@ -164,6 +203,9 @@ void check_pooling(const std::string& path) {
 
 int embed(const EmbedOptions& options) {
   set_threads(static_cast<int>(options.threads));
+  check_can_write_text("embed", "--attention", options.attention);
+  check(!is_same_file(options.attention, "/dev/stdin"), "embed", "--attention ", options.attention,
+        " would write over the lines to read");
   const TextTokens tokens = TextTokens::of_model(read_safetensors_metadata(options.load), options.load);
   Reader reader{.encoded = {tokens, nn::BertConfig(), options.most_tokens}};
   if (options.ids)
@@ -171,7 +213,7 @@ int embed(const EmbedOptions& options) {
       for (const EncodedText& text : texts)
         for (const i32& id : text.ids) std::cout << id << (&id == &text.ids.back() ? '\n' : ' ');
     });
-  check_pooling(options.load);
+  if (options.attention.empty()) check_pooling(options.load);
   nn::BertConfig config = nn::bert_config(options.load);
   config.head = nn::BertHead::none;
   config.labels.clear();
@@ -180,6 +222,7 @@ int embed(const EmbedOptions& options) {
   Rng zeros = Rng::of_zeros();
   nn::Bert model = nn::load_bert(options.load, config, zeros);
   reader.encoded.most_tokens = std::min(options.most_tokens, config.max_positions);
+  if (!options.attention.empty()) return write_attention(options, model, reader);
   std::optional<Known> known;
   if (!options.nearest.empty()) known = known_sentences(options.nearest, model, reader);
   print_start(std::cerr, {.parameters = model.parameter_count()});
@@ -204,7 +247,8 @@ void add_embed(CLI::App& program, int& exit_code) {
       "Reads a sentence from each line of standard input. A model is a BERT of Hugging Face's with its config.json and "
       "vocab.txt, such as all-MiniLM-L6-v2, or one that a task of this program saved.\n"
       "Examples:\n  orrery embed --load minilm/ < sentences.txt > vectors.txt\n"
-      "  echo a man plays music | orrery embed --load minilm/ --nearest sentences.txt");
+      "  echo a man plays music | orrery embed --load minilm/ --nearest sentences.txt\n"
+      "  echo a man plays music | orrery embed --load minilm/ --attention heads.html");
   require(add_file(command, "--load", options->load, "The model: a folder, or a file with its vocabulary", "FOLDER"));
   CLI::Option* nearest = add_file(command, "--nearest", options->nearest,
                                   "Print the nearest lines of this file instead: SENTENCE, cosine and LINE, with tabs "
@@ -213,7 +257,13 @@ void add_embed(CLI::App& program, int& exit_code) {
   add_whole_number(command, "--max-tokens", options->most_tokens, 3, 65536,
                    "What is longer loses its end; at most the positions of the model");
   CLI::Option* ids = add_flag(command, "--ids", options->ids, "Print the ids of the tokens instead");
-  exclude(ids, {nearest});
+  CLI::Option* attention =
+      add_output_file(command, "--attention", options->attention,
+                      "Write a page for a browser instead: what every head of every layer reads in the first lines, at "
+                      "most " +
+                          std::to_string(AttentionPage::most_pairs));
+  exclude(ids, {nearest, attention});
+  exclude(attention, {nearest});
   add_threads(command, options->threads);
   when_run(command, exit_code, [options] { return embed(*options); });
 }

@@ -84,6 +84,7 @@ function showWeights() {
 function showPair() {
   byId("source").textContent = pairShown().source;
   byId("target").textContent = pairShown().target;
+  for (const part of [byId("target"), byId("target").previousElementSibling]) part.hidden = pairShown().target === "";
   byId("attentions").replaceChildren(...pairShown().attentions.map((attention, i) => {
     const button = element("button", {}, attention.name);
     button.addEventListener("click", () => go({attention: i}));

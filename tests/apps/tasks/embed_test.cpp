@@ -70,6 +70,40 @@ TEST_CASE("embed prints the mean of each line's hidden states, scaled to length 
   CHECK(line(run(f.embed("--ids < '" + f.text + "'")).text, 1) == "2 8 8 9 6 3");
 }
 
+TEST_CASE("embed --attention writes a page of what every head reads, word by word") {
+  Folder f;
+  const std::string page = f.folder / "heads.html";
+  const Result result = run(f.embed("--attention '" + page + "' < '" + f.text + "'"));
+  REQUIRE(result.exit_code == 0);
+  CHECK(result.text == "");
+  const std::string html = contents(page);
+  const std::string begin = "<script id=\"page-data\" type=\"application/json\">";
+  const size_t at = html.find(begin);
+  REQUIRE(at != html.npos);
+  const size_t from = at + begin.size();
+  const nlohmann::json pairs =
+      nlohmann::json::parse(html.substr(from, html.find("</script>", from) - from)).at("pairs");
+  REQUIRE(pairs.size() == 5);
+  const nlohmann::json& shown = pairs[1].at("attentions").at(0);
+  CHECK(shown.at("rows") == nlohmann::json{"[CLS]", "big", "big", "##ger", "dog", "[SEP]"});
+  nn::Pass pass;
+  nn::AttentionRecorder seen;
+  pass.recorder = &seen;
+  f.bert.hidden(Tensor::of<i32>({1, 6}, {2, 8, 8, 9, 6, 3}), {}, pass);
+  REQUIRE(shown.at("layers").size() == 2);
+  const Tensor last = seen.of(*f.bert.encoder.layers[1].self_attn);
+  for (i64 head = 0; head < 2; ++head)
+    for (i64 i = 0; i < 6; ++i)
+      for (i64 k = 0; k < 6; ++k)
+        CHECK(std::abs(shown["layers"][1][static_cast<size_t>(head)][static_cast<size_t>(i)][static_cast<size_t>(k)]
+                               .get<double>() /
+                           10'000 -
+                       last(0, head, i, k)) < 1e-4);
+  check_usage_error("embed --load x --attention y --ids", "--ids", "--attention");
+  check_failure("printf '' | " + quoted_program + f.embed("--attention '" + (f.folder / "none.html") + "'"),
+                "is not written: there is no line");
+}
+
 TEST_CASE("embed --nearest prints the nearest lines of a file with their cosines, the best first") {
   Folder f;
   const Result result = run("embed --load '" + f.model + "' --nearest '" + f.text + "' --top 2 < '" + f.text + "'");
