@@ -30,7 +30,7 @@ namespace {
 // What eval and run are given.
 struct UseOptions {
   std::string load, file;
-  i64 most_tokens = 0, unsure = 0, threads = 1;
+  i64 most_tokens = 0, wrong = 0, unsure = 0, threads = 1;
   std::vector<CLI::Option*> kept;  // of which a model says the values
 };
 
@@ -88,6 +88,28 @@ void add_unseen(const LabelTask& task, const std::string& path, const std::vecto
               << ", which counts as wrong: " << harmless(some_of(unseen, 5)) << '\n';
 }
 
+// The wrong answers that the model was surest of. Where it is sure and wrong, so may be the file.
+void print_mistakes(const JudgedTexts& said, const std::vector<LabelledText>& texts, const nn::BertConfig& config,
+                    const UseOptions& options) {
+  const bool of_words = config.head == nn::BertHead::token;
+  std::vector<std::pair<double, std::string>> mistakes;
+  for (size_t i = 0; i < texts.size(); ++i)
+    for (size_t word = 0; word < said[i].right.size(); ++word) {
+      const auto& [label, probability] = said[i].answers[word];
+      if (label < 0 || label == said[i].right[word]) continue;
+      std::string place = texts[i].place.substr(options.file.size() + 2);
+      if (of_words) place += std::to_string(texts[i].line + static_cast<i64>(word)) + '\t' + texts[i].words[word];
+      mistakes.emplace_back(-probability,
+                            joined({name_of(label, config.labels), numbers("%.4f", probability),
+                                    name_of(said[i].right[word], config.labels), place, joined(texts[i].words, " ")},
+                                   "\t"));
+    }
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::cout << "answer\tprobability\tright\tplace\t" << (of_words ? "word\tsentence\n" : "text\n");
+  for (i64 i = 0; i < std::min(options.wrong, std::ssize(mistakes)); ++i)
+    std::cout << for_reader(mistakes[static_cast<size_t>(i)].second, STDOUT_FILENO) << '\n';
+}
+
 int judge_file(const LabelTask& task, UseOptions& options) {
   set_threads(static_cast<int>(options.threads));
   Labeller saved = labeller_of(task, options);
@@ -105,6 +127,7 @@ int judge_file(const LabelTask& task, UseOptions& options) {
   for (const Score& score : task.scores(said, saved.reader.config.labels))
     std::cout << score.name << numbers(" %.4f  ", score.value);
   std::cout << '\n' << for_reader(task.table(said, saved.reader.config.labels), STDOUT_FILENO) << std::endl;
+  if (options.wrong > 0) print_mistakes(said, labelled, saved.reader.config, options);
   return done;
 }
 
@@ -290,6 +313,10 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   require(add_file(eval, "FILE", of_eval->file, "Texts with labels, as those of `train`"));
   const auto columns = added_by(eval, [&eval = eval, &task] { task->add_columns(eval); });
   of_eval->kept.insert(of_eval->kept.end(), columns.begin(), columns.end());
+  add_whole_number(eval, "--wrong", of_eval->wrong, 1, 1000000,
+                   "Also write so many wrong answers, those that the model was surest of: the answer, its probability, "
+                   "the right label, the place in the file and the text");
+  show_default(options_of(eval).back(), "");
   const auto [run, of_run] = add_use(command, exit_code, task, "run",
                                      "Read lines from standard input, and write " + task->answers(), use, label_lines);
   add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,

@@ -33,9 +33,11 @@ struct SmallTable {
 
 TEST_CASE("classify learns a small table; eval and run agree with it, and name what they are least sure of") {
   const SmallTable small;
-  const Result trained = run(small.train + "--save '" + small.model + "'", "2>&1");
+  const std::string log = small.folder / "log.jsonl";
+  const Result trained = run(small.train + "--log '" + log + "' --save '" + small.model + "'", "2>&1");
   CAPTURE(trained.text);
   REQUIRE(trained.exit_code == 0);
+  CHECK(contains(run("report '" + log + "'").text, "\nanimal          16            0             1.0000\nmachine "));
   CHECK(contains(trained.text, "32 texts to learn, 32 to validate with\n2 labels: animal (16), machine (16)\n"));
   CHECK(contains(trained.text, "\naccuracy 1.0000  macro F1 1.0000  in "));
   const std::string load = " --load '" + small.model + "'";
@@ -66,6 +68,11 @@ TEST_CASE("classify learns a small table; eval and run agree with it, and name w
   CHECK(contains(unseen.text, "accuracy 0.5000  macro F1 0.3333  \n"));
   CHECK(contains(unseen.text, "the model never saw the label of 1 answer, which counts as wrong: plant\n"));
   CHECK(contains(unseen.text, "other.tsv: 1 empty line is left out\n"));
+  const Result wrong = run("classify eval '" + plants + "'" + load + " --wrong 9");
+  const size_t at = wrong.text.find("answer\tprobability\tright\tplace\ttext\nmachine\t0.9");
+  REQUIRE(at != wrong.text.npos);
+  CHECK(wrong.text.ends_with("\tplant\trow 2 (line 4)\tthe tram is old\n"));
+  CHECK(std::count(wrong.text.begin() + static_cast<std::ptrdiff_t>(at), wrong.text.end(), '\n') == 2);
 }
 
 TEST_CASE("a training of labels that was stopped ends with the bits of an uninterrupted one") {

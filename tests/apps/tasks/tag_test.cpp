@@ -104,6 +104,10 @@ TEST_CASE("tag counts parts as conlleval does, and words that are cut off as out
   CHECK(line(judged.text, 0) == "F1 0.5000  precision 0.5000  recall 0.5000  accuracy 0.8462  ");
   CHECK(contains(judged.text, "\nperson                  1      2      1     0.5000  1.0000  0.6667\n"));
   CHECK(contains(judged.text, "\ntown                    3      2      1     0.5000  0.3333  0.4000"));
+  const Result wrong = run("tag eval '" + other + "' --load '" + model + "' --wrong 1");
+  CHECK(contains(wrong.text, "\nanswer\tprobability\tright\tplace\tword\tsentence\n"));
+  CHECK(wrong.text.ends_with("mr jones lives in new york .\n"));
+  CHECK((contains(wrong.text, "\tB-town\tline 2\tjones\t") || contains(wrong.text, "\tO\tline 6\tyork\t")));
   const Result cut = run("tag eval '" + text + "' --max-tokens 5 --load '" + model + "'", "2>&1");
   CHECK(contains(cut.text, "12 texts of " + text + ", 12 of them cut off at 5 tokens"));
   CHECK(contains(cut.text, "recall 0.0000  accuracy 0.6316  \n"));  // 48 of 76 words are O; "mr" alone is not cut off
