@@ -59,7 +59,7 @@ set_target_properties(orrery_program PROPERTIES OUTPUT_NAME orrery)
 target_link_libraries(orrery_program PRIVATE orrery_apps orrery_options)
 
 # The programs of the book, one file each: apps/book/ch4/four_derivatives.cpp is ch4_four_derivatives.
-file(GLOB book_sources CONFIGURE_DEPENDS apps/book/ch[0-9]/*.cpp)
+file(GLOB book_sources CONFIGURE_DEPENDS apps/book/ch*/*.cpp)
 foreach(source ${book_sources})
   get_filename_component(name ${source} NAME_WE)
   get_filename_component(chapter ${source} DIRECTORY)
@@ -76,8 +76,9 @@ foreach(source ${book_sources})
   endif()
 endforeach()
 
-# This one trains with what `orrery translate` is made of.
+# These train with what `orrery translate` and `orrery pretrain` are made of.
 target_link_libraries(ch9_translator PRIVATE orrery_apps)
+target_link_libraries(ch10_bert PRIVATE orrery_apps)
 target_compile_definitions(ch9_translator PRIVATE ORRERY_DATA_FOLDER="${PROJECT_SOURCE_DIR}/apps/data")
 
 include(apps/book/grade/grade.cmake)

@@ -133,7 +133,7 @@ local function make_text(name)
   local body, out, sections = html(pandoc.read(text, 'gfm+tex_math_dollars'))
     :gsub('href="([^"#:]+)(#?[^":]*)"', function(to, anchor)
       return 'href="' .. href(normal(folder .. to)) .. (anchor:match('^#word%-') and not places[anchor:sub(7)] and '' or anchor) .. '"'
-    end):gsub('<strong>(%d%.%d+)%s([^<]*)</strong>', function(number, rest)
+    end):gsub('<strong>(%d+%.%d+)%s([^<]*)</strong>', function(number, rest)
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
     end):gsub('<img%s+src="([^"]+)%.svg"%s+alt="([^"]*)"', translate_picture):gsub('<img%s+src="([^"]+)"[^>]*>', '<a href="%1">%0</a>')
@@ -185,7 +185,7 @@ local function make_source(name)
 end
 -- A row "| word | 中文 | what it is | 2 |", in English and then in Chinese, gets an address and a link to its chapter.
 local function read_entry(word, chinese, sentence, where)
-  if not where:match('^%d$') and not where:match('^%[') then return end  -- of the other table
+  if not where:match('^%d+$') and not where:match('^%[') then return end  -- of the other table
   local id = word:lower():gsub('[ ,()]+', '-'):gsub('%-$', '')
   local known, tip = tips[id], word .. ', ' .. chinese .. ': ' .. sentence:gsub('"', '&quot;')
   tips[id] = {en = known and known.en or tip, zh = tip}
@@ -194,7 +194,7 @@ local function read_entry(word, chinese, sentence, where)
     table.insert(terms[one], {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
   end
   add_to_index(address(path) .. '#' .. id, title(path), word .. ', ' .. chinese, sentence)
-  where = where:gsub('^%d$', '[%0](ch%0/README' .. (known and '.zh.md)' or '.md#word-' .. id .. ')'))
+  where = where:gsub('^%d+$', '[%0](ch%0/README' .. (known and '.zh.md)' or '.md#word-' .. id .. ')'))
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
 
@@ -214,7 +214,7 @@ function Pandoc()
   for english, chinese in read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', ''):gmatch('([^\n]+)\n([^\n]+)\n') do
     labels[english] = chinese
   end
-  local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name end
+  local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name:gsub('ch(%d)/', 'ch0%1/') end
   table.sort(book, function(a, b) return rank(a) < rank(b) end)
   for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
   for _, names in ipairs{book, folders} do

@@ -94,7 +94,7 @@ inline std::string plain(const std::string& line) {
 
 /// "### 4.2 softmax's backward", "- **Exercise 4.2**", "| 4.2 |": the number of the exercise that a line is about.
 inline std::string exercise_listed(const std::string& line) {
-  static const std::regex listed(R"(^(?:[-#*|[\s]|[0-9]+\. )*(?:Exercise |练习 ?)?([0-9]\.[0-9]+)(?![.0-9]))");
+  static const std::regex listed(R"(^(?:[-#*|[\s]|[0-9]+\. )*(?:Exercise |练习 ?)?([0-9]+\.[0-9]+)(?![.0-9]))");
   std::smatch match;
   return std::regex_search(line, match, listed) ? std::string(match[1]) : "";
 }
