@@ -35,9 +35,10 @@ void BertTraining::add_options(CLI::App& command) {
                                   "Texts to validate with; if not given, a tenth of the others is held out, drawn by "
                                   "the seed"));
   add_columns(command);
-  max_tokens_ = add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
-                                 "Tokens of the longest text, [CLS] and [SEP] included; longer ones are cut off there, "
-                                 "and counted. At most the positions of --init");
+  max_tokens_ =
+      add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
+                       "Tokens that the model reads at once, [CLS] and [SEP] included; a longer text loses its end, "
+                       "which is counted, or becomes several in pretraining. At most the positions of --init");
   add_file(command, "--vocab", vocabulary_file_,
            "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, those "
            "that SentencePiece finds");
