@@ -100,6 +100,9 @@ struct WordPiece::Contents {
   std::array<i32, special_names.size()> special;
 
   Contents(const std::string& vocabulary, bool lower_case) : lower_case(lower_case) {
+    const size_t wrong = first_not_utf8(vocabulary);  // which could not be saved in a model
+    check(wrong == vocabulary.npos, word_piece, "the vocabulary is not UTF-8: byte ", wrong + 1,
+          " begins no character");
     for (const std::string_view line : lines_of(vocabulary))
       tokens.emplace_back(line.substr(0, line.find_last_not_of(ascii_space) + 1));
     for (i32 id = 0; id < static_cast<i32>(tokens.size()); ++id) {

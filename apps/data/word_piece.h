@@ -31,8 +31,8 @@ class WordPiece {
   /// Of Hugging Face's vocab.txt and, if there is one beside it, tokenizer_config.json for "do_lower_case". Errors: of
   /// reading; those of the constructor; an option that changes what we do.
   static WordPiece of_file(const std::string& vocabulary);
-  /// `vocabulary` has a token on each line, whose ids are their numbers from 0. Error: it has no [PAD], [UNK], [CLS],
-  /// [SEP] or [MASK].
+  /// `vocabulary` has a token on each line, whose ids are their numbers from 0. Errors: it is not UTF-8; it has no
+  /// [PAD], [UNK], [CLS], [SEP] or [MASK].
   explicit WordPiece(const std::string& vocabulary, bool lower_case = true);
 
   i64 size() const;

@@ -16,6 +16,7 @@
 #include "core/files/safetensors.h"
 #include "core/files/shards.h"
 #include "core/tensor_ops.h"
+#include "nn/files/bert_files.h"
 #include "nn/files/gpt_files.h"
 #include "nn/models/gpt.h"
 #include "nn/models/transformer.h"
@@ -121,6 +122,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 6: there_and_back(text, [](const std::string& t) { return training_recipe(t); }); break;
     case 7: there_and_back(text, [](const std::string& t) { return toy_task(t); }); break;
+    case 8:
+      there_and_back(text, [](const std::string& t) { return nn::BertConfig::of_json(t); });
+      there_and_back(  // it is written as a configuration of ours
+          text, [](const std::string& t) { return nn::published_bert_config(t, "fuzz"); },
+          [](const std::string& t) { return nn::BertConfig::of_json(t); });
+      break;
     default: set_contents(option_file(), text); accepted([&] { read_options(option_file()); });
   }
   return 0;

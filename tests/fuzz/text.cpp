@@ -1,17 +1,22 @@
-// Chapter 9. A fuzz target: texts of training and of translation, as whole files and as lines that come in.
+// Chapter 9. A fuzz target: texts of training and of translation, as whole files and as lines that come in; tables,
+// CoNLL's columns and NumPy's arrays.
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "apps/data/characters.h"
+#include "apps/data/conll.h"
 #include "apps/data/corpus.h"
 #include "apps/data/line_reader.h"
+#include "apps/data/npy.h"
+#include "apps/data/table.h"
 #include "apps/data/text_data.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "apps/data/words.h"
 #include "core/files/file.h"
+#include "core/tensor_ops.h"
 #include "tests/core/temporary_folder.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -106,6 +111,41 @@ void check_text_data(const std::string& text, TokenKind kind) {
   });
 }
 
+// The first two bits of `choice` are the options.
+void check_table(const std::string& text, unsigned choice) {
+  set_contents(files().first, text);
+  TableOptions options{.header = choice % 2 == 0};
+  if (choice / 2 % 2 == 0) options.separator = '\t';
+  accepted([&] {
+    const Table table = read_table(files().first, options);
+    expect(table.rows.size() == table.lines.size() && !table.names.empty(), "every row has a line");
+    for (const auto& row : table.rows) expect(row.size() == table.names.size(), "every row has all columns");
+    for (size_t i = 0; i < table.names.size(); ++i) expect(table.column(table.names[i]) == i, "columns have own names");
+    table.place(table.rows.size() - 1);
+  });
+}
+
+void check_conll(const std::string& text, unsigned choice) {
+  set_contents(files().first, text);
+  accepted([&] {
+    const TaggedText read =
+        read_conll(files().first, {.token = choice % 3, .tag = -1 - static_cast<i64>(choice / 3 % 3)});
+    expect(!read.sentences.empty(), "there is a sentence");
+    for (const TaggedSentence& sentence : read.sentences)
+      expect(!sentence.tokens.empty() && sentence.tokens.size() == sentence.tags.size(), "every token has a tag");
+  });
+}
+
+void check_npy(const std::string& text) {
+  set_contents(files().first, text);
+  accepted([&] {
+    const Tensor x = read_npy(files().first);
+    write_npy(files().second, x);
+    fuzz::expect_accepted([&] { return same_bits(read_npy(files().second), x); },
+                          "an array that is written and read again is the same");
+  });
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -116,12 +156,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (input.choice == learns && size % 16 == 0)  // rarely: it takes a hundred times as long as the others
     check_text_data(input.text.substr(0, most_to_learn_from), TokenKind::sentencepiece);
   else
-    switch (input.choice % 6) {
+    switch (input.choice % 9) {
       case 0: check_characters(input.text); break;
       case 1: check_tokens(input.text); break;
       case 2: check_lines(input.text); break;
       case 3: check_pairs(first, second); break;
       case 4: check_text_data(input.text, TokenKind::chars); break;
+      case 6: check_table(input.text, input.choice / 9); break;
+      case 7: check_conll(input.text, input.choice / 9); break;
+      case 8: check_npy(input.text); break;
       default: check_text_data(input.text, TokenKind::bytes);
     }
   return 0;

@@ -70,6 +70,8 @@ TEST_CASE("pieces become words again, special tokens vanish, and a vocabulary co
   CHECK(error_of([&] { again.text(Ids{9}); }) == "WordPiece: there is no token 9 among 9");
   CHECK(error_of([&] { again.ids("a\xff"); }) == "text: is not UTF-8: byte 2 begins no character");
   CHECK(error_of([] { WordPiece("[PAD]\n[UNK]\n"); }) == "WordPiece: the vocabulary has no [CLS]");
+  CHECK(error_of([] { WordPiece("[PAD]\na\xff"); }) ==
+        "WordPiece: the vocabulary is not UTF-8: byte 8 begins no character");
 }
 
 TEST_CASE("a model's vocabulary is in its metadata or in vocab.txt beside it, whose options are beside that") {
