@@ -244,7 +244,6 @@ void add_pretrain(CLI::App& program, int& exit_code) {
   add_threads(run, options->second);
   when_run(run, exit_code, [options] { return fill_lines(options->first, options->second); });
   add_bert_export(command, exit_code, "pretrain");
-  add_bert_export(command, exit_code, "pretrain");
   needs_sub_command(command);
 }
 
