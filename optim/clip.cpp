@@ -34,10 +34,11 @@ struct Gradients {
   // What f(gradient, begin, end) gives for each piece.
   template <class Result, class F> std::vector<Result> of_each_piece(const F& f) const {
     std::vector<Result> results(pieces.size());
-    parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
+    const auto find = [&](i64 i) {
       const Piece& piece = pieces[static_cast<size_t>(i)];
       results[static_cast<size_t>(i)] = f(*tensors[piece.owner], piece.begin, piece.end);
-    });
+    };
+    parallel_tasks(static_cast<i64>(pieces.size()), find, work_of(pieces));
     return results;
   }
 

@@ -78,10 +78,11 @@ void Optimizer::update_all(double learning_rate, double gradient_factor) {
   const std::vector<Piece> pieces = pieces_of(sizes);
   for (const Ready& ready : updates)  // from here on nothing can fail
     if (ready.updates) ++*ready.updates;
-  parallel_tasks(static_cast<i64>(pieces.size()), [&](i64 i) {
+  const auto move = [&](i64 i) {
     const Piece& piece = pieces[static_cast<size_t>(i)];
     updates[piece.owner].move(piece.begin, piece.end);
-  });
+  };
+  parallel_tasks(static_cast<i64>(pieces.size()), move, work_of(pieces));
   clear_gradients();
 }
 

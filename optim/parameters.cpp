@@ -5,6 +5,8 @@
 
 #include <unordered_set>
 
+#include "core/machine/parallel.h"
+
 namespace orrery::optim {
 namespace {
 
@@ -40,6 +42,12 @@ std::vector<Piece> pieces_of(const std::vector<i64>& sizes) {
       pieces.push_back({owner, begin, std::min(sizes[owner], begin + piece_size)});
   }
   return pieces;
+}
+
+i64 work_of(const std::vector<Piece>& pieces) {
+  i64 elements = 0;
+  for (const Piece& piece : pieces) elements += piece.end - piece.begin;
+  return elements * element_work;
 }
 
 Parameters without_repeats(const Parameters& parameters) {

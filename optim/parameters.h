@@ -49,6 +49,8 @@ struct Piece {
 };
 /// Cuts tensors of these sizes into pieces, in order. The cuts depend on the sizes alone.
 std::vector<Piece> pieces_of(const std::vector<i64>& sizes);
+/// How much work they are for `parallel_tasks` (core/machine/parallel.h).
+i64 work_of(const std::vector<Piece>& pieces);
 
 /// The list with every tied parameter under its first name only. Errors: a Variable that is not a parameter.
 Parameters without_repeats(const Parameters& parameters);

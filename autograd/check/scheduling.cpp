@@ -18,7 +18,14 @@ Team exact_team(int asked) {
 
 }  // namespace
 
-ExactThreads::ExactThreads() : before_(loop_rules.team) { loop_rules.team = exact_team; }
+ExactThreads::ExactThreads() : before_(loop_rules) {
+  loop_rules.team = exact_team;
+  loop_rules.least_work = 0;
+}
+ExactThreads::~ExactThreads() {
+  loop_rules.team = before_.team;
+  loop_rules.least_work = before_.least_work;
+}
 i64 ExactThreads::loops() { return loops_of_exact_threads; }
 
 // In libgomp, a waiting thread spins 300,000 times before it sleeps, but only 100 times if there are more OpenMP

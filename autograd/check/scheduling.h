@@ -11,11 +11,12 @@
 
 namespace orrery {
 
-/// While it lives, loops that this thread begins use all threads that were set, even on a busy machine.
+/// While it lives, loops that this thread begins use all threads that were set, even on a busy machine and for little
+/// work.
 class ExactThreads {
  public:
   ExactThreads();
-  ~ExactThreads() { loop_rules.team = before_; }
+  ~ExactThreads();
   ExactThreads(const ExactThreads&) = delete;
   ExactThreads& operator=(const ExactThreads&) = delete;
 
@@ -23,7 +24,7 @@ class ExactThreads {
   static i64 loops();
 
  private:
-  decltype(LoopRules::team) const before_;
+  const LoopRules before_;
 };
 
 /// While it lives, threads that wait for others sleep instead of spinning. Where loops are tiny, or there are more

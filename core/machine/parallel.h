@@ -21,6 +21,13 @@ namespace orrery {
 /// share small tensors evenly (apps/measure/bench/README.md). Results do not depend on it.
 inline constexpr i64 elementwise_grain = 8192;
 
+/// Operations, such as multiply-adds, of a loop below which a second thread costs more than it saves: a parallel region
+/// costs half a microsecond, and what another core wrote has to come from there (apps/measure/bench/README.md). Results
+/// do not depend on it.
+inline constexpr i64 least_shared_work = i64{1} << 17;
+/// What an element of other loops counts as, so that both constants are one rule.
+inline constexpr i64 element_work = least_shared_work / elementwise_grain;
+
 /// Sets the number of threads for parallel loops that this thread begins from now on; at least 1. Results do not depend
 /// on it.
 void set_threads(int threads);
@@ -39,6 +46,7 @@ struct Team {
 /// (apps/program/crowding.h); proofs force other schedules (autograd/check/scheduling.h).
 struct LoopRules {
   i64 largest_grain = std::numeric_limits<i64>::max();  ///< chunks have at most this many elements
+  i64 least_work = least_shared_work;                   ///< loops of fewer operations stay on their thread
   Team (*team)(int asked) = nullptr;  ///< who runs a loop where `asked` threads are set; if null, that many
 };
 inline thread_local LoopRules loop_rules;
@@ -82,10 +90,15 @@ class FlushDenormals {
   const Mode before_;
 };
 
-/// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one.
-template <class Body> void parallel_tasks(i64 count, const Body& body) {
-  const int asked = count <= 1 ? 1 : threads();
-  const Team team = count > 1 && loop_rules.team ? loop_rules.team(asked) : Team{asked};
+/// The threads for a loop of about so many operations: one, if it is small.
+inline int threads_for(i64 work) { return work < loop_rules.least_work ? 1 : threads(); }
+
+/// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one, and so do tasks with less
+/// than `least_shared_work` operations in all, where `work` says about how many they have.
+template <class Body> void parallel_tasks(i64 count, const Body& body, i64 work = least_shared_work) {
+  const bool shared = count > 1 && work >= loop_rules.least_work;
+  const int asked = shared ? threads() : 1;
+  const Team team = shared && loop_rules.team ? loop_rules.team(asked) : Team{asked};
   // One thread runs in a parallel region too. A second copy of the loop, without a region, might be compiled
   // differently, and so round differently.
 #pragma omp parallel num_threads(team.threads)

@@ -68,7 +68,7 @@ i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans) {
   if (m == 0 || n == 0) return 0;
   switch (gemm_way(m, trans)) {
     case GemmWay::thin: return thin_tiles(n, k);
-    case GemmWay::packed: return packed_tiles(m, n);
+    case GemmWay::packed: return packed_tiles(m, n, k);
     default: return blas_tiles(m, n, k);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -16,32 +17,27 @@
 namespace orrery::kernels {
 namespace {
 
-// C is cut along its longer side, into one tile for each thread, since each tile packs the other factor again. Tiles of
-// rows begin at a multiple of a cache line, tiles of columns at a multiple of the width of strips.
-constexpr i64 line = 16, panel = 64;
+// Columns of B that are packed at once, since B is read by rows.
+constexpr i64 panel = 64;
 
 // With at most this many rows or columns of C, or this inner size, A is read in place. A^T is then read this many rows
 // at a time: together with B and C, they fit into a core's cache.
 constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
 
-// A strip of B has the columns of a block of C. As many as there are in `panel` columns are packed at once, since B is
-// read by rows. Where several blocks of A need them, the strips of at most this many columns are kept.
+// A strip of B has the columns of a block of C. Where several blocks of A need them, the strips of at most this many
+// columns are kept.
 constexpr i64 most_columns = 1024;
 
-// What is packed at once: this many inner numbers, so that a strip fills the first cache, but at least 256 of them; and
-// a block of A of this size, most of the second cache.
-struct Blocking {
-  i64 depth, block_bytes;
-};
-template <class Form> const Blocking& blocking() {
-  static const Blocking read_once = [] {
-    i64 first = 1 << 15, second = 1 << 19;  // where the system does not tell
+CacheSizes caches_of_this_cpu() {
+  CacheSizes sizes;
 #ifdef _SC_LEVEL1_DCACHE_SIZE
-    if (const long bytes = ::sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) first = bytes;
-    if (const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) second = bytes;
+  if (const long bytes = ::sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) sizes.first = bytes;
+  if (const long bytes = ::sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) sizes.second = bytes;
 #endif
-    return Blocking{std::clamp<i64>(first / (Form::width * Form::bytes), 256, 512), second / 4 * 3};
-  }();
+  return sizes;
+}
+template <class Form> const Blocking& blocking() {
+  static const Blocking read_once = blocking_for(caches_of_this_cpu(), Form::width * Form::bytes);
   return read_once;
 }
 
@@ -52,20 +48,39 @@ i64 even_part(i64 size, i64 most, i64 step) {
   return std::max<i64>(1, (size + parts * step - 1) / (parts * step)) * step;
 }
 
-struct Cut {
-  bool by_rows;
-  i64 size, length;
-  i64 tiles() const { return (size + length - 1) / length; }
-  Tile tile(i64 i, i64 m, i64 n) const {
-    const i64 begin = i * length, end = std::min(size, begin + length);
-    return by_rows ? Tile{begin, end, 0, n} : Tile{0, m, begin, end};
+i64 blocks_in(i64 size, i64 block) { return (size + block - 1) / block; }
+
+// C in a grid of tiles, one for each thread; the last of a row or column may be smaller.
+struct Grid {
+  i64 m, n, rows, columns;
+  i64 across() const { return blocks_in(n, columns); }
+  i64 tiles() const { return blocks_in(m, rows) * across(); }
+  Tile tile(i64 i) const {
+    const i64 row = i / across() * rows, column = i % across() * columns;
+    return {row, std::min(m, row + rows), column, std::min(n, column + columns)};
   }
 };
-// Gives all threads equal shares.
-Cut cut_of(i64 m, i64 n) {
-  const bool by_rows = m >= n;
-  const i64 size = by_rows ? m : n, step = by_rows ? line : panel, count = threads();
-  return {by_rows, size, std::max<i64>(1, (size + count * step - 1) / (count * step)) * step};
+
+// The grid whose largest tile is done first. A tile packs its rows of A and its columns of B, and a number that is
+// packed takes the time of about `packing` multiply-adds for each of the inner numbers. Tiles are made of whole blocks.
+Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip) {
+  constexpr i64 packing = 8;
+  const i64 most = threads_for(m * n * k), row_blocks = std::max<i64>(1, blocks_in(m, block)),
+            strips = std::max<i64>(1, blocks_in(n, strip));
+  Grid best{m, n, row_blocks * block, strips * strip};
+  i64 least = std::numeric_limits<i64>::max();
+  for (i64 down = most; down >= 1; --down) {
+    const i64 rows = blocks_in(row_blocks, down) * block, columns = blocks_in(strips, most / down) * strip,
+              cost = rows * columns + packing * (rows + columns);
+    if (cost < least) {
+      least = cost;
+      best = {m, n, rows, columns};
+    }
+  }
+  return best;
+}
+template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
+  return grid_of(m, n, k, Form::rows, std::max<i64>(Form::width, 16));
 }
 
 // op(A), and the transpose of op(B).
@@ -83,21 +98,21 @@ template <class T> Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
   using Packed = T;
-  static constexpr i64 rows = block_rows, width = block_vectors * vector_bytes / sizeof(T), step = 8, bytes = sizeof(T);
+  static constexpr i64 rows = block_rows, width = strip_width<T>, step = 8, bytes = sizeof(T);
   static constexpr bool reads_in_place = !rounds;
   static i64 stored(i64 depth) { return depth; }
   void begin() const {}
   void end() const {}
 
   template <i64 size> static void pack_and_round(const Strided<T>& from, i64 count, i64 depth, T* to) {
-    pack<T, size>(from, count, depth, to);
+    pack_panels<T, size>(from, count, depth, to);
     if constexpr (rounds)
-      for (i64 i = 0; i < size * depth; ++i) to[i] = rounded_to_bf16(to[i]);
+      for (i64 i = 0; i < blocks_in(count, size) * size * depth; ++i) to[i] = rounded_to_bf16(to[i]);
   }
   static void pack_rows(const Strided<T>& from, i64 count, i64 depth, T* to) {
     pack_and_round<rows>(from, count, depth, to);
   }
-  static void pack_strip(const Strided<T>& from, i64 count, i64 depth, T* to) {
+  static void pack_strips(const Strided<T>& from, i64 count, i64 depth, T* to) {
     pack_and_round<width>(from, count, depth, to);
   }
 
@@ -112,7 +127,7 @@ template <class T, bool rounds> struct InOrder {
       for (i64 next = end; next < std::min(c.rows, end + rows); ++next)
         for (i64 j = 0; j < c.cols; j += in_line) __builtin_prefetch(c.data + next * c.stride + j, 1);
       for (i64 x = 0; x < share; x += in_line) __builtin_prefetch(next_strip + x);
-      small_product<T>({block, 1, rows}, {strip, depth, c.cols, width}, part_of(c, {i, end, 0, c.cols}), add);
+      packed_rows_product<T>(block, strip, depth, part_of(c, {i, end, 0, c.cols}), add);
     }
   }
 };
@@ -153,6 +168,7 @@ template <class T, class Form> class TileProduct {
 
  private:
   static void unpacked(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add) {
+    if (c.rows <= rows_in_place) return few_rows_product<T>(a, {b_t.data, k, c.cols, b_t.column}, c, add);
     const i64 depth = a.row == 1 ? depth_in_place : std::max<i64>(1, k);
     for (i64 p = 0; p == 0 || p < k; p += depth)
       small_product<T>(part_from(a, 0, p), {b_t.data + p * b_t.column, std::min(depth, k - p), c.cols, b_t.column}, c,
@@ -165,13 +181,11 @@ template <class T, class Form> class TileProduct {
     constexpr i64 width = Form::width;
     const i64 stored = Form::stored(depth);
     Packed *strips = reinterpret_cast<Packed*>(scratch), *block = strips + columns_ * Form::stored(depth_);
-    for (i64 i = 0; i < c.rows && !in_place_; i += Form::rows)
-      Form::pack_rows(part_from(a, i, 0), std::min<i64>(Form::rows, c.rows - i), depth, block + i * stored);
+    if (!in_place_) Form::pack_rows(a, c.rows, depth, block);
     for (i64 j = 0; j < c.cols; j += panel) {
       const i64 panel_end = std::min(c.cols, j + panel);
       Packed* packed = strips + (keeps_ ? j * stored : 0);
-      for (i64 s = j; s < panel_end && (first || !keeps_); s += width)
-        Form::pack_strip(part_from(b_t, s, 0), std::min(width, panel_end - s), depth, packed + (s - j) * stored);
+      if (first || !keeps_) Form::pack_strips(part_from(b_t, j, 0), panel_end - j, depth, packed);
       for (i64 s = j; s < panel_end; s += width) {
         const Packed* strip = packed + (s - j) * stored;
         const Mat<T> part = part_of(c, {0, c.rows, s, std::min(panel_end, s + width)});
@@ -199,11 +213,11 @@ void product_in(const Form& form, const Mat<const T>& a, const Mat<const T>& b, 
                 bool accumulate, const TileWork& fill, const TileWork& finish) {
   const Strided<T> left = left_factor(a, trans), right = right_factor(b, trans);
   const i64 k = inner_size(a, trans);
-  const Cut cut = cut_of(c.rows, c.cols);
-  const Tile largest = cut.tile(0, c.rows, c.cols);
+  const Grid grid = grid_for<Form>(c.rows, c.cols, k);
+  const Tile largest = grid.tile(0);
   const TileProduct<T, Form> product(form, largest.row_end, largest.column_end, k);
-  tasks_with_scratch<T>(cut.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
-    const Tile tile = cut.tile(i, c.rows, c.cols);
+  tasks_with_scratch<T>(grid.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
+    const Tile tile = grid.tile(i);
     if (fill) fill(tile);
     product(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k, accumulate || fill,
             scratch);
@@ -225,7 +239,11 @@ template <class T, class Use> void with_form([[maybe_unused]] Factors factors, c
 
 }  // namespace
 
-i64 packed_tiles(i64 m, i64 n) { return cut_of(m, n).tiles(); }
+Blocking blocking_for(const CacheSizes& caches, i64 strip_bytes) {
+  return {std::clamp<i64>(caches.first / strip_bytes, 256, 512), std::clamp<i64>(caches.second / 2, 1 << 16, 1 << 20)};
+}
+
+i64 packed_tiles(i64 m, i64 n, i64 k) { return grid_for<InOrder<float, false>>(m, n, k).tiles(); }
 
 void bf16_product(const std::optional<PairKernel>& kernel, Mat<const float> a, Mat<const float> b, Mat<float> c,
                   Trans trans, bool accumulate) {
@@ -282,9 +300,10 @@ void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>
   const i64 k = inner_size(a.first, trans);
   with_form<T>(factors, [&]<class Form>(const Form& form) {
     const TileProduct<T, Form> product(form, c.first.rows, c.first.cols, k);
-    tasks_with_scratch<T>(count, product.scratch_size(), [&](i64 i, T* scratch) {
+    const auto one = [&](i64 i, T* scratch) {
       product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, scratch);
-    });
+    };
+    tasks_with_scratch<T>(count, product.scratch_size(), one, count * c.first.rows * c.first.cols * k);
   });
 }
 

@@ -19,8 +19,20 @@
 
 namespace orrery::kernels {
 
-/// The number of tiles of such a product. It grows with the number of threads; no bits depend on it.
-i64 packed_tiles(i64 m, i64 n);
+/// A core's own caches in bytes; usual sizes where the system does not tell.
+struct CacheSizes {
+  i64 first = 1 << 15, second = 1 << 19;
+};
+/// What is packed at once: `depth` inner numbers, so that a strip of B, of `strip_bytes` bytes for each of them, fills
+/// the first cache, but at least 256 and at most 512; and a block of A of `block_bytes`, half of the second cache, but at
+/// most 1 MB, since cores may share a larger one.
+struct Blocking {
+  i64 depth, block_bytes;
+};
+Blocking blocking_for(const CacheSizes& caches, i64 strip_bytes);
+
+/// The number of tiles of such a product of f32. It grows with the number of threads; no bits depend on it.
+i64 packed_tiles(i64 m, i64 n, i64 k);
 
 /// Computes what `gemm` (core/products/gemm.h) does, for any shape. Sizes must have been checked.
 template <class T>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "core/machine/vector.h"
@@ -28,16 +29,21 @@ template <class T> static Strided<T> part_from(const Strided<T>& x, i64 i, i64 p
   return {x.data + i * x.row + p * x.column, x.row, x.column};
 }
 
+// Both functions prefetch what is read next, since the CPU does not foresee what lies in many rows. A prefetch never
+// fails, so it may go beyond the matrix.
+
 /// Rows [0, rows) and columns [0, depth) of `from` become columns of `to`, which are `width` apart and padded with
 /// zeros. A few numbers beyond them may be overwritten.
 template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
-  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T),
+  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T), prefetched = 64 / sizeof(T),
                 at_once = width % lanes == 0 ? 1 : width / lanes + 1;
   using Vector = typename VectorOf<T, lanes>::type;
   i64 p = 0;
   for (; from.row == 1 && rows == width && p < depth; ++p)
     for (i64 i = 0; i < width; ++i) to[p * width + i] = from.data[p * from.column + i];
   for (; from.column == 1 && p + lanes <= depth; p += lanes) {
+    if (p % prefetched == 0)
+      for (i64 i = 0; i < width; ++i) __builtin_prefetch(from.data + (i + width) * from.row + p);
     for (i64 i = 0; i < width; i += at_once * lanes) {
       Vector v[at_once][lanes];
       for (i64 x = 0; x < at_once; ++x) {
@@ -53,6 +59,25 @@ template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows,
   }
   for (; p < depth; ++p)
     for (i64 i = 0; i < width; ++i) to[p * width + i] = i < rows ? from.data[i * from.row + p * from.column] : T{0};
+}
+
+/// Packs `rows` rows into panels of `width`, which follow one another. Where rows are not contiguous, several panels are
+/// filled at once, so that a cache line is read once.
+template <class T, i64 width> static void pack_panels(const Strided<T>& from, i64 rows, i64 depth, T* to) {
+  constexpr i64 at_once = 4, ahead = 8, line = 64 / sizeof(T);
+  i64 i = 0;
+  while (from.row == 1 && i + width <= rows) {
+    const i64 panels = std::min(at_once, (rows - i) / width);
+    for (i64 p = 0; p < depth; ++p) {
+      const T* source = from.data + p * from.column + i;
+      T* target = to + i * depth + p * width;
+      for (i64 x = 0; x < panels * width; x += line) __builtin_prefetch(source + ahead * from.column + x);
+      for (i64 x = 0; x < panels; ++x)
+        std::memcpy(target + x * width * depth, source + x * width, width * sizeof(T));  // in registers
+    }
+    i += panels * width;
+  }
+  for (; i < rows; i += width) pack<T, width>(part_from(from, i, 0), std::min(width, rows - i), depth, to + i * depth);
 }
 
 }  // namespace orrery::kernels

@@ -61,14 +61,17 @@ struct Pairs {
   void end() const { kernel.end(); }
 
   static void pack_rows(const Strided<float>& from, i64 count, i64 depth, u32* to) {
-    for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
-      for (i64 i = 0; i < rows; i += pairs_in_step)
-        pack_square(part_from(from, i, p), count - i, depth - p, false, to + i * pairs_in_step, pairs_in_step);
+    for (i64 first = 0; first < count; first += rows)
+      for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
+        for (i64 i = 0; i < rows; i += pairs_in_step)
+          pack_square(part_from(from, first + i, p), count - first - i, depth - p, false, to + i * pairs_in_step,
+                      pairs_in_step);
   }
-  static void pack_strip(const Strided<float>& from, i64 count, i64 depth, u32* to) {
-    for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
-      for (i64 j = 0; j < width; j += pairs_in_step)
-        pack_square(part_from(from, j, p), count - j, depth - p, true, to + j, pair_block);
+  static void pack_strips(const Strided<float>& from, i64 count, i64 depth, u32* to) {
+    for (i64 first = 0; first < count; first += width)
+      for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
+        for (i64 j = 0; j < width; j += pairs_in_step)
+          pack_square(part_from(from, first + j, p), count - first - j, depth - p, true, to + j, pair_block);
   }
 
   // Blocks at the edges are computed whole, in memory of their own.

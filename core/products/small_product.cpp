@@ -21,14 +21,29 @@ template <class T> struct Operands {
   }
 };
 
+// The same where both factors are packed: with strides that the compiler knows.
+template <class T> struct PackedRows {
+  const T* data;
+  static constexpr i64 row = 1, column = block_rows;
+};
+template <class T> struct PackedOperands {
+  i64 k;
+  PackedRows<T> a;
+  const T* b;
+  T* c;
+  i64 c_stride;
+  bool accumulate;
+  static constexpr i64 b_stride = strip_width<T>;
+};
+
 // The columns of C in a strip of `lanes` * `vectors` columns: all of them or, if `vectors` is 1, the first `columns`.
 struct AllColumns {};
 struct FirstColumns {
   i64 columns;
 };
 
-template <class T, size_t lanes, int rows, int vectors, class Columns>
-void block(const Operands<T>& o, [[maybe_unused]] Columns part) {
+template <class T, size_t lanes, int rows, int vectors, class Factors, class Columns = AllColumns>
+void block(const Factors& o, [[maybe_unused]] Columns part = {}) {
   using Vector = typename VectorOf<T, lanes>::type;
   const auto address = [&](int r, int v) { return o.c + r * o.c_stride + v * static_cast<i64>(lanes); };
   constexpr bool whole = std::is_same_v<Columns, AllColumns>;
@@ -104,6 +119,14 @@ void copied_strip(i64 m, const Operands<T>& o, Columns part = {}) {
 // cache for addresses. Copying them first pays (apps/measure/bench/README.md), but not for few rows of A.
 constexpr i64 rows_worth_a_copy = 64;
 
+// With few rows, a block has more vectors, so that enough sums are on their way, and reads B in longer pieces.
+template <class T, int rows, int vectors> i64 wide_blocks(const Operands<T>& o, i64 columns) {
+  constexpr i64 lanes = vector_bytes / sizeof(T), width = vectors * lanes;
+  i64 j = 0;
+  for (; j + width <= columns; j += width) block<T, lanes, rows, vectors>(o.at(0, j));
+  return j;
+}
+
 }  // namespace
 
 template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
@@ -112,7 +135,7 @@ template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bo
   const i64 m = c.rows, n = c.cols;
   const Operands<T> o{b.rows, a, b.data, b.stride, c.data, c.stride, accumulate};
   const bool copies = m >= rows_worth_a_copy && b.stride > block_vectors * width;
-  i64 j = 0;
+  i64 j = m == 1 ? wide_blocks<T, 1, 8>(o, n) : m == 2 ? wide_blocks<T, 2, 4>(o, n) : 0;
   for (; j + block_vectors * width <= n; j += block_vectors * width) {
     if (copies) {
       copied_strip<T, lanes, block_vectors>(m, o.at(0, j));
@@ -136,6 +159,68 @@ template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bo
   if (j < n) copied_strip<T, 4, 1>(m, o.at(0, j), FirstColumns{n - j});
 }
 
+namespace {
+
+// `inner` rows of B, times `rows` rows of A. Those that follow are prefetched.
+template <class T, int rows, int inner> void add_rows(const Operands<T>& o, i64 columns) {
+  using Vector = typename VectorOf<T>::type;
+  constexpr i64 lanes = VectorOf<T>::lanes, line = 64 / sizeof(T);
+  T left[rows][inner];
+  for (int r = 0; r < rows; ++r)
+    for (int p = 0; p < inner; ++p) left[r][p] = o.a.data[r * o.a.row + p * o.a.column];
+  for (i64 j = 0; j < columns; j += lanes) {
+    Vector sum[rows];
+    for (int r = 0; r < rows; ++r) sum[r] = o.accumulate ? load<Vector>(o.c + r * o.c_stride + j) : Vector{};
+    for (int p = 0; p < inner; ++p) {
+      if (j % line == 0) __builtin_prefetch(o.b + (p + inner) * o.b_stride + j);
+      const Vector right = load<Vector>(o.b + p * o.b_stride + j);
+      for (int r = 0; r < rows; ++r) sum[r] += left[r][p] * right;
+    }
+    for (int r = 0; r < rows; ++r) store(sum[r], o.c + r * o.c_stride + j);
+  }
+}
+
+// All rows of A, three at a time, while those of B are in the nearest cache.
+template <class T, int inner> void add_rows(i64 m, Operands<T> o, i64 columns, i64 p) {
+  o.a.data += p * o.a.column;
+  o.b += p * o.b_stride;
+  o.accumulate = o.accumulate || p > 0;
+  i64 i = 0;
+  for (; i + 3 <= m; i += 3) add_rows<T, 3, inner>(o.at(i, 0), columns);
+  if (i + 2 == m) add_rows<T, 2, inner>(o.at(i, 0), columns);
+  if (i + 1 == m) add_rows<T, 1, inner>(o.at(i, 0), columns);
+}
+
+}  // namespace
+
+template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
+  constexpr i64 lanes = vector_bytes / sizeof(T), inner = 4;
+  const i64 width = c.rows <= 3 ? 1024 : 256, whole = b.rows == 0 ? 0 : c.cols / lanes * lanes;
+  for (i64 j = 0; j < whole; j += width) {
+    const Operands<T> o{b.rows, a, b.data + j, b.stride, c.data + j, c.stride, accumulate};
+    const i64 columns = std::min(width, whole - j);
+    i64 p = 0;
+    for (; p + inner <= b.rows; p += inner) add_rows<T, inner>(c.rows, o, columns, p);
+    for (; p < b.rows; ++p) add_rows<T, 1>(c.rows, o, columns, p);
+  }
+  if (whole < c.cols)
+    small_product<T>(a, {b.data + whole, b.rows, c.cols - whole, b.stride}, part_of(c, {0, c.rows, whole, c.cols}),
+                     accumulate);
+}
+
+template void few_rows_product(Strided<float>, Mat<const float>, Mat<float>, bool);
+template void few_rows_product(Strided<double>, Mat<const double>, Mat<double>, bool);
+
+template <class T> void packed_rows_product(const T* rows, const T* strip, i64 depth, Mat<T> c, bool accumulate) {
+  constexpr size_t lanes = vector_bytes / sizeof(T);
+  if (c.rows == block_rows && c.cols == strip_width<T>)
+    return block<T, lanes, block_rows, block_vectors>(
+        PackedOperands<T>{depth, {rows}, strip, c.data, c.stride, accumulate});
+  small_product<T>({rows, 1, block_rows}, {strip, depth, c.cols, strip_width<T>}, c, accumulate);
+}
+
+template void packed_rows_product(const float*, const float*, i64, Mat<float>, bool);
+template void packed_rows_product(const double*, const double*, i64, Mat<double>, bool);
 template void small_product(Strided<float>, Mat<const float>, Mat<float>, bool);
 template void small_product(Strided<double>, Mat<const double>, Mat<double>, bool);
 

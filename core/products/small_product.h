@@ -26,4 +26,14 @@ template <class T> struct Strided {
 /// c is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
 template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 
+/// The same for a few rows of A and a large B, which is read once, row by row, as it lies in memory. C stays in the
+/// nearest cache. Same bits.
+template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
+
+/// Columns of a packed strip of B: as many as a block of C has.
+template <class T> inline constexpr i64 strip_width = block_vectors* static_cast<i64>(vector_bytes / sizeof(T));
+/// The same for packed factors (core/products/packing.h) with `depth` inner numbers: `rows` holds `block_rows` rows of
+/// A as columns, for each of them in turn, and `strip` has `strip_width` columns, of which c may have fewer.
+template <class T> void packed_rows_product(const T* rows, const T* strip, i64 depth, Mat<T> c, bool accumulate);
+
 }  // namespace orrery::kernels

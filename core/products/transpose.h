@@ -21,10 +21,11 @@ static void transpose_rows(const Mat<const T>& from, i64 begin, i64 end, T* to, 
 
 /// to [cols, rows] = the transpose of `from` [rows, cols].
 template <class T> static void transpose(const Mat<const T>& from, T* to) {
-  parallel_tasks((from.rows + transposed_rows - 1) / transposed_rows, [&from, to](i64 block) {
+  const auto copy = [&from, to](i64 block) {
     const i64 begin = block * transposed_rows;
     transpose_rows(from, begin, std::min(from.rows, begin + transposed_rows), to, from.rows);
-  });
+  };
+  parallel_tasks((from.rows + transposed_rows - 1) / transposed_rows, copy, from.rows * from.cols * element_work);
 }
 
 }  // namespace orrery::kernels

@@ -23,8 +23,11 @@ Finding disk_finding(const FreeSpace& space);
 /// What keeps the clock of the CPU low: a battery, or a setting of the system; as far as the system tells.
 Finding power_finding(const SystemFiles& files);
 
-/// What computes products with --precision bf16.
-Finding bf16_finding();
+/// What computes products with --precision bf16 (`bf16_arithmetic`), and whether a training would be faster with it:
+/// the speed of such a product, as times that of one in f32.
+Finding bf16_finding(const std::string& arithmetic, double times_f32);
+/// Measures that for the size of a layer's product.
+double bf16_speed_in_f32();
 
 /// The most arithmetic that the CPU can do, by which products are judged: operations per second of f32 in
 /// multiplications and additions of registers alone, with vectors of `level`, which the CPU must have. The sum over as

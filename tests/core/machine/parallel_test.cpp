@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "core/kernels/reduce.h"
+#include "core/products/gemm.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -54,6 +55,30 @@ TEST_CASE("every task runs once") {
   std::array<std::atomic<int>, 10> runs{};
   parallel_tasks(10, [&](i64 i) { ++runs[static_cast<size_t>(i)]; });
   for (const auto& count : runs) CHECK(count == 1);
+}
+
+TEST_CASE("a loop of little work stays on its thread, unless a proof shares every loop; one of more work does not") {
+  const auto threads_of = [](i64 work) {
+    std::array<std::thread::id, 2> ran_on;
+    parallel_tasks(
+        2, [&](i64 i) { ran_on.at(static_cast<size_t>(i)) = std::this_thread::get_id(); }, work);
+    return std::set<std::thread::id>(ran_on.begin(), ran_on.end()).size();
+  };
+  const int before = threads();
+  set_threads(2);
+  CHECK(threads_for(least_shared_work - 1) == 1);
+  CHECK(threads_for(least_shared_work) == 2);
+  CHECK(threads_of(least_shared_work - 1) == 1);
+  CHECK(kernels::gemm_tiles(40, 40, 40, Trans::none) == 1);
+  CHECK(kernels::gemm_tiles(128, 128, 128, Trans::none) == 2);
+  {
+    const ExactThreads exact;
+    CHECK(threads_for(0) == 2);
+    CHECK(threads_of(0) == 2);
+    CHECK(kernels::gemm_tiles(40, 40, 40, Trans::none) == 2);
+  }
+  CHECK(threads_of(0) == 1);
+  set_threads(before);
 }
 
 TEST_CASE("rows of any width make chunks of about the same work") {

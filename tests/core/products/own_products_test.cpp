@@ -153,7 +153,7 @@ TEST_CASE("promise 5: a packed product has the bits of a small one, for any numb
   const Tensor a_t = permute(a, {1, 0}), b_t = permute(b, {1, 0});
   for (const int count : {1, 2, 3, 4, 8}) {
     const small::Threads scope(count);
-    CHECK(packed_tiles(s.m, s.n) == count);
+    CHECK(packed_tiles(s.m, s.n, s.k) == count);
     for (const Trans trans : every_trans) {
       const Tensor &left = transposes_a(trans) ? a_t : a, &right = transposes_b(trans) ? b_t : b;
       Tensor c = Tensor::empty({s.m, s.n});
@@ -163,6 +163,64 @@ TEST_CASE("promise 5: a packed product has the bits of a small one, for any numb
       CHECK(same_bits(c, expected));
     }
   }
+}
+
+TEST_CASE("C is cut into a grid of tiles of equal work, at the borders of blocks") {
+  // Threads, m, n, and the tiles along each side.
+  for (const auto& [count, m, n, down, across] : {std::array<i64, 5>{1, 500, 500, 1, 1},
+                                                  {2, 1024, 512, 2, 1},
+                                                  {2, 512, 1024, 1, 2},
+                                                  {2, 100, 5000, 1, 2},
+                                                  {2, 5000, 20, 2, 1},
+                                                  {4, 768, 768, 2, 2},
+                                                  {8, 768, 768, 4, 2},
+                                                  {8, 768, 6144, 1, 8},
+                                                  {6, 1536, 768, 3, 2},
+                                                  {16, 3072, 768, 8, 2},
+                                                  {7, 700, 700, 7, 1}}) {
+    CAPTURE(count);
+    CAPTURE(m);
+    CAPTURE(n);
+    const small::Threads scope(static_cast<int>(count));
+    std::vector<Tile> tiles(static_cast<size_t>(packed_tiles(m, n, 8)));
+    REQUIRE(static_cast<i64>(tiles.size()) == down * across);
+    std::atomic<size_t> found = 0;
+    const auto note = [&](const Tile& tile) { tiles.at(found++) = tile; };
+    const Tensor a = full({m, 8}, 1.0), b = full({8, n}, 1.0);
+    Tensor c = Tensor::empty({m, n});
+    packed_product<float>({a.data<float>(), m, 8}, {b.data<float>(), 8, n}, {c.write<float>(), m, n}, Trans::none,
+                          false, nullptr, note);
+    i64 area = 0, largest = 0, ragged = 0;
+    for (const Tile& tile : tiles) {
+      const i64 size = (tile.row_end - tile.row) * (tile.column_end - tile.column);
+      area += size;
+      largest = std::max(largest, size);
+      ragged += tile.row % block_rows + tile.column % 16 +
+                (tile.column_end == n ? 0 : (tile.column_end - tile.column) % strip_width<float>);
+    }
+    CHECK(area == m * n);
+    CHECK(ragged == 0);
+    CHECK(static_cast<double>(largest * count) <= 1.1 * static_cast<double>(m * n));
+  }
+}
+
+TEST_CASE("blocks follow from the sizes of caches, of any CPU") {
+  const auto blocks = [](i64 first, i64 second, i64 strip_bytes) {
+    const Blocking found = blocking_for({first << 10, second << 10}, strip_bytes);
+    CHECK(found.depth >= 256);
+    CHECK(found.depth <= 512);
+    CHECK(found.block_bytes <= second << 10);
+    return std::array<i64, 2>{found.depth, found.block_bytes >> 10};
+  };
+  using Sizes = std::array<i64, 2>;
+  CHECK(blocks(32, 512, 64) == Sizes{512, 256});     // AVX2: 16 columns of f32
+  CHECK(blocks(32, 512, 32) == Sizes{512, 256});     // 8 columns, or 16 of bf16
+  CHECK(blocks(32, 1024, 256) == Sizes{256, 512});   // AVX-512: 64 columns
+  CHECK(blocks(48, 2048, 128) == Sizes{384, 1024});  // 32 columns
+  CHECK(blocks(128, 12288, 64) == Sizes{512, 1024});
+  CHECK(blocks(16, 64, 64) == Sizes{256, 64});
+  const CacheSizes unknown;
+  CHECK(blocks(unknown.first >> 10, unknown.second >> 10, 64) == Sizes{512, 256});
 }
 
 namespace {
@@ -285,10 +343,37 @@ TEST_CASE("an element of a small product has the same bits in any block: those o
       REQUIRE(static_cast<double>(alone) == all.at(at));
     }
   };
+  for (const i64 few : {1, 2, 3}) check(float{}, few, 300, 61);  // wide blocks
+  check(double{}, 1, 150, 61);
   check(float{}, 13, 75, 61);
   check(double{}, 13, 75, 61);
   check(float{}, 70, 75, 300);
   check(double{}, 70, 75, 300);  // B is copied, 256 rows at a time
+}
+
+TEST_CASE(
+    "a product of few rows that reads B once has the bits of a small one, with gaps between rows, and reads no more") {
+  const auto check = []<class T>(T, i64 m, i64 n, i64 k, bool of_columns, bool accumulate) {
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    Rng rng(9);
+    const i64 b_stride = n + 3, c_stride = n + 1;
+    std::vector<T> a = random_values<T>(m * k + 1, rng), b = random_values<T>(k * b_stride + 1, rng);
+    for (i64 p = 0; p < k; ++p) std::fill_n(b.begin() + p * b_stride + n, 3, std::numeric_limits<T>::quiet_NaN());
+    std::vector<T> found(static_cast<size_t>(m * c_stride + 1), static_cast<T>(guard_value)), expected = found;
+    const Strided<T> left = of_columns ? Strided<T>{a.data(), 1, m} : Strided<T>{a.data(), k, 1};
+    few_rows_product<T>(left, {b.data(), k, n, b_stride}, {found.data(), m, n, c_stride}, accumulate);
+    small_product<T>(left, {b.data(), k, n, b_stride}, {expected.data(), m, n, c_stride}, accumulate);
+    CHECK(found == expected);
+  };
+  for (i64 m = 1; m <= 16; ++m)
+    for (const i64 n : {1, 7, 8, 33, 300, 1300})
+      for (const i64 k : {0, 1, 3, 4, 18})
+        for (const bool flag : {false, true}) {
+          check(float{}, m, n, k, flag, !flag);
+          check(double{}, m, n, k, flag, flag);
+        }
 }
 
 TEST_CASE("what stood in C before a small product does not matter unless it is added to") {

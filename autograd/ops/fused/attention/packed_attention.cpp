@@ -48,8 +48,9 @@ struct PackedAttention : PackedHeads {
       using T = decltype(t);
       const auto in = inputs<T>();
       T *out = y.write<T>(), *all = recorded ? P.write<T>() : nullptr;
-      tasks_with_scratch<T>(s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
-                            [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); });
+      tasks_with_scratch<T>(
+          s.B * s.h, s.d_k * padded(s.n) + (recorded ? 2 : 3) * query_tile * s.m,
+          [&](i64 i, T* scratch) { head_forward(in, head(i), out, all, scratch); }, work());
     });
     weights = P;
     return y;
@@ -68,13 +69,17 @@ struct PackedAttention : PackedHeads {
                              .bias_sums = wants_bias ? sums.write<double>() : nullptr,
                              .q_is_new = dq.is_new,
                              .kv_is_new = dkv.is_new};
-      tasks_with_scratch<T>(s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
-                            [&](i64 i, T* scratch) { head_backward(pass, head(i), scratch); });
+      tasks_with_scratch<T>(
+          s.B * s.h, s.d_v * padded(s.n) + 2 * query_tile * s.m,
+          [&](i64 i, T* scratch) { head_backward(pass, head(i), scratch); }, 2 * work());
       if (wants_bias) dx.add(2, bias.gradient(sums, score_factor(), dy.dtype()));
     });
   }
 
  private:
+  // Of the forward pass, for `parallel_tasks`.
+  i64 work() const { return s.B * s.h * s.n * s.m * (s.d_k + s.d_v + element_work); }
+
   // What all tasks of a backward pass read and write.
   template <class T> struct Backward {
     Packed<const T> in;

@@ -133,6 +133,17 @@ TEST_CASE("a battery, a low limit of the clock and a saving governor cost speed"
   CHECK(power_finding(files).text == "the clock is limited to 1.0 of 3.0 GHz");
 }
 
+TEST_CASE("the doctor says when products in bf16 are faster") {
+  CHECK(bf16_finding("f32 arithmetic", 0.96).text ==
+        "--precision bf16 computes products by f32 arithmetic, 1.0 times as fast as f32");
+  const Finding faster = bf16_finding("AMX", 3.14);
+  CHECK(faster.verdict == Verdict::ok);
+  CHECK(faster.text ==
+        "--precision bf16 computes products by AMX, 3.1 times as fast as f32: trainings of large models would be "
+        "faster with it");
+  CHECK(bf16_finding("f32 arithmetic, since AMX gives wrong products here", 1).verdict == Verdict::note);
+}
+
 TEST_CASE("products are compared with what the CPU can do, mildly beside other programs") {
   Machine machine;
   machine.level = VectorLevel::avx512;
