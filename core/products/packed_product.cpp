@@ -24,6 +24,10 @@ constexpr i64 panel = 64;
 // at a time: together with B and C, they fit into a core's cache.
 constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
 
+// With few rows, a B of at least this many columns and numbers is read once, by rows. A smaller one is read by strips,
+// for each of which a block of C stays in registers.
+constexpr i64 columns_read_once = 128, numbers_read_once = 32768;
+
 // A strip of B has the columns of a block of C. Where several blocks of A need them, the strips of at most this many
 // columns are kept.
 constexpr i64 most_columns = 1024;
@@ -168,7 +172,8 @@ template <class T, class Form> class TileProduct {
 
  private:
   static void unpacked(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add) {
-    if (c.rows <= rows_in_place) return few_rows_product<T>(a, {b_t.data, k, c.cols, b_t.column}, c, add);
+    if (c.rows <= rows_in_place && c.cols >= columns_read_once && k * c.cols >= numbers_read_once)
+      return few_rows_product<T>(a, {b_t.data, k, c.cols, b_t.column}, c, add);
     const i64 depth = a.row == 1 ? depth_in_place : std::max<i64>(1, k);
     for (i64 p = 0; p == 0 || p < k; p += depth)
       small_product<T>(part_from(a, 0, p), {b_t.data + p * b_t.column, std::min(depth, k - p), c.cols, b_t.column}, c,

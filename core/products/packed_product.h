@@ -3,7 +3,8 @@
 // If A and B are large, each number is read many times, and from far away. So a block of A and strips of B are first
 // copied ("packed") in the order in which they are read: the block stays in the second cache, a strip in the first if
 // it fits, and small_product.h multiplies them. Either factor may be transposed, since only packing sees how it is
-// stored. Where C has few columns, a packed number of A would be used only a few times: A is then read in place.
+// stored. Where C has few columns, a packed number of A would be used only a few times: A is then read in place. With
+// few rows of A, a large B is not copied either. Threads share C as a grid of tiles.
 //
 // A sum runs over the inner index in order, whatever is packed. So the bits of a result depend neither on the blocks,
 // whose sizes follow from the CPU's caches, nor on the threads, nor on the width of vectors.
@@ -24,8 +25,8 @@ struct CacheSizes {
   i64 first = 1 << 15, second = 1 << 19;
 };
 /// What is packed at once: `depth` inner numbers, so that a strip of B, of `strip_bytes` bytes for each of them, fills
-/// the first cache, but at least 256 and at most 512; and a block of A of `block_bytes`, half of the second cache, but at
-/// most 1 MB, since cores may share a larger one.
+/// the first cache, but at least 256 and at most 512; and a block of A of `block_bytes`, half of the second cache, but
+/// at most 1 MB, since cores may share a larger one.
 struct Blocking {
   i64 depth, block_bytes;
 };

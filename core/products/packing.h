@@ -61,10 +61,10 @@ template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows,
     for (i64 i = 0; i < width; ++i) to[p * width + i] = i < rows ? from.data[i * from.row + p * from.column] : T{0};
 }
 
-/// Packs `rows` rows into panels of `width`, which follow one another. Where rows are not contiguous, several panels are
-/// filled at once, so that a cache line is read once.
+/// Packs `rows` rows into panels of `width`, which follow one another. Where rows are not contiguous, several panels
+/// are filled at once, so that a cache line is read once.
 template <class T, i64 width> static void pack_panels(const Strided<T>& from, i64 rows, i64 depth, T* to) {
-  constexpr i64 at_once = 4, ahead = 8, line = 64 / sizeof(T);
+  constexpr i64 at_once = 8, ahead = 8, line = 64 / sizeof(T);
   i64 i = 0;
   while (from.row == 1 && i + width <= rows) {
     const i64 panels = std::min(at_once, (rows - i) / width);

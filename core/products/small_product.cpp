@@ -161,8 +161,8 @@ template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bo
 
 namespace {
 
-// `inner` rows of B, times `rows` rows of A. Those that follow are prefetched.
-template <class T, int rows, int inner> void add_rows(const Operands<T>& o, i64 columns) {
+// `inner` rows of B, times `rows` rows of A. For the first ones, the rows of B that follow are prefetched.
+template <class T, int rows, int inner> void add_rows(const Operands<T>& o, i64 columns, bool first) {
   using Vector = typename VectorOf<T>::type;
   constexpr i64 lanes = VectorOf<T>::lanes, line = 64 / sizeof(T);
   T left[rows][inner];
@@ -172,7 +172,7 @@ template <class T, int rows, int inner> void add_rows(const Operands<T>& o, i64 
     Vector sum[rows];
     for (int r = 0; r < rows; ++r) sum[r] = o.accumulate ? load<Vector>(o.c + r * o.c_stride + j) : Vector{};
     for (int p = 0; p < inner; ++p) {
-      if (j % line == 0) __builtin_prefetch(o.b + (p + inner) * o.b_stride + j);
+      if (first && j % line == 0) __builtin_prefetch(o.b + (p + inner) * o.b_stride + j);
       const Vector right = load<Vector>(o.b + p * o.b_stride + j);
       for (int r = 0; r < rows; ++r) sum[r] += left[r][p] * right;
     }
@@ -180,32 +180,34 @@ template <class T, int rows, int inner> void add_rows(const Operands<T>& o, i64 
   }
 }
 
-// All rows of A, three at a time, while those of B are in the nearest cache.
+// All rows of A, two at a time, while those of B are in the nearest cache.
 template <class T, int inner> void add_rows(i64 m, Operands<T> o, i64 columns, i64 p) {
   o.a.data += p * o.a.column;
   o.b += p * o.b_stride;
   o.accumulate = o.accumulate || p > 0;
   i64 i = 0;
-  for (; i + 3 <= m; i += 3) add_rows<T, 3, inner>(o.at(i, 0), columns);
-  if (i + 2 == m) add_rows<T, 2, inner>(o.at(i, 0), columns);
-  if (i + 1 == m) add_rows<T, 1, inner>(o.at(i, 0), columns);
+  for (; i + 2 <= m; i += 2) add_rows<T, 2, inner>(o.at(i, 0), columns, i == 0);
+  if (i < m) add_rows<T, 1, inner>(o.at(i, 0), columns, i == 0);
 }
 
 }  // namespace
 
 template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate) {
-  constexpr i64 lanes = vector_bytes / sizeof(T), inner = 4;
-  const i64 width = c.rows <= 3 ? 1024 : 256, whole = b.rows == 0 ? 0 : c.cols / lanes * lanes;
-  for (i64 j = 0; j < whole; j += width) {
-    const Operands<T> o{b.rows, a, b.data + j, b.stride, c.data + j, c.stride, accumulate};
+  constexpr i64 lanes = vector_bytes / sizeof(T), inner = 4, size = 16384 / sizeof(T);
+  alignas(64) T copy[size];  // of columns of C: rows that are far apart would compete for the same places in the cache
+  const i64 m = c.rows, whole = c.cols / lanes * lanes, width = size / std::max<i64>(1, m) / lanes * lanes;
+  for (i64 j = 0; j < whole && b.rows > 0; j += width) {
     const i64 columns = std::min(width, whole - j);
+    for (i64 i = 0; i < m && accumulate; ++i) std::copy_n(c.data + i * c.stride + j, columns, copy + i * columns);
+    const Operands<T> o{b.rows, a, b.data + j, b.stride, copy, columns, accumulate};
     i64 p = 0;
-    for (; p + inner <= b.rows; p += inner) add_rows<T, inner>(c.rows, o, columns, p);
-    for (; p < b.rows; ++p) add_rows<T, 1>(c.rows, o, columns, p);
+    for (; p + inner <= b.rows; p += inner) add_rows<T, inner>(m, o, columns, p);
+    for (; p < b.rows; ++p) add_rows<T, 1>(m, o, columns, p);
+    for (i64 i = 0; i < m; ++i) std::copy_n(copy + i * columns, columns, c.data + i * c.stride + j);
   }
-  if (whole < c.cols)
-    small_product<T>(a, {b.data + whole, b.rows, c.cols - whole, b.stride}, part_of(c, {0, c.rows, whole, c.cols}),
-                     accumulate);
+  const i64 rest = b.rows > 0 ? whole : 0;
+  if (rest < c.cols)
+    small_product<T>(a, {b.data + rest, b.rows, c.cols - rest, b.stride}, part_of(c, {0, m, rest, c.cols}), accumulate);
 }
 
 template void few_rows_product(Strided<float>, Mat<const float>, Mat<float>, bool);

@@ -26,8 +26,8 @@ template <class T> struct Strided {
 /// c is summed over p = 0, 1, ..., b.rows - 1 in that order, whatever the size of c. T is float or double.
 template <class T> void small_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 
-/// The same for a few rows of A and a large B, which is read once, row by row, as it lies in memory. C stays in the
-/// nearest cache. Same bits.
+/// The same for a few rows of A, at most 256, and a large B, which is read once, row by row, as it lies in memory,
+/// while columns of C stay in the nearest cache. Same bits.
 template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c, bool accumulate);
 
 /// Columns of a packed strip of B: as many as a block of C has.
