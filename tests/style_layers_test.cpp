@@ -1,6 +1,7 @@
 // Chapter 8. The rules of the house on who uses what: layers, chapters, rooms, threads, BLAS, products.
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <set>
 
 #include "tests/style_source.h"
@@ -130,6 +131,16 @@ Words blas_violations(const Sources& sources) {
   return found;
 }
 
+// MPI_ begins the name of every function of MPI.
+Words mpi_violations(const Sources& sources) {
+  Words found;
+  for (const Source& source : sources)
+    for (size_t i = 0; i < source.code.size(); ++i)
+      if (source.path != "apps/training/mpi.cpp" && std::regex_search(source.code[i], std::regex("\\bMPI_[A-Z]")))
+        found.push_back(source.at(i) + "MPI is called in apps/training/mpi.cpp alone");
+  return found;
+}
+
 // Products are called through core/products/gemm.h, which picks the way. Programs ask BLAS what it is (blas_info).
 Words product_violations(const Sources& sources) {
   static const std::set<std::string> ways{"small_product.h", "thin_product.h", "packed_product.h", "blas.h"};
@@ -174,6 +185,11 @@ TEST_CASE("BLAS is called in core/products/blas.cpp alone") {
   CHECK(report(blas_violations(tree())) == "");
   CHECK(report_of(blas_violations, "nn/a.h", "#include <cblas.h>\n") != "");
   CHECK(report_of(blas_violations, "nn/a.h", "// not <cblas.h>\n") == "");
+}
+
+TEST_CASE("MPI is called in apps/training/mpi.cpp alone") {
+  CHECK(report(mpi_violations(tree())) == "");
+  CHECK(report_of(mpi_violations, "apps/a.cpp", "  MPI_Init(nullptr, nullptr);\n") != "");
 }
 
 TEST_CASE("products are called through core/products/gemm.h") {

@@ -13,7 +13,8 @@ install(SCRIPT apps/install/headers.cmake)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/orrery)
 install(EXPORT orrery NAMESPACE orrery:: FILE orrery-targets.cmake DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/orrery-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES apps/install/orrery-config.cmake ${PROJECT_BINARY_DIR}/orrery-config-version.cmake
+configure_file(apps/install/orrery-config.cmake orrery-config.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/orrery-config.cmake ${PROJECT_BINARY_DIR}/orrery-config-version.cmake
         DESTINATION ${package_folder})
 file(RELATIVE_PATH prefix_from_pkgconfig ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 if(levels)  # the library is shared: programs of pkg-config's users are to find it without LD_LIBRARY_PATH

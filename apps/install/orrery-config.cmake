@@ -1,6 +1,10 @@
 # Read by find_package(orrery): finds what the library is linked to, then names orrery::orrery, orrery::check and orrery::training.
 include(CMakeFindDependencyMacro)
 find_dependency(OpenMP COMPONENTS CXX)
+if("@MPI_CXX_FOUND@")
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_dependency(MPI COMPONENTS CXX)
+endif()
 
 find_library(ORRERY_OPENBLAS openblas PATH_SUFFIXES openblas-openmp openblas-pthread)
 mark_as_advanced(ORRERY_OPENBLAS)

@@ -32,7 +32,7 @@ void write_line(std::string_view text) {
 
 // Some programs send one signal twice, such as `timeout`: to the program, and to its process group. So a second one
 // within half a second is the first one again, unless it comes from a keyboard.
-void on_interrupt(int number, siginfo_t* signal, void*) {
+template <bool tells> void on_interrupt(int number, siginfo_t* signal, void*) {
   constexpr i64 the_same = 500;
   const int error = errno;
   const i64 now = milliseconds(), first = first_signal;
@@ -40,17 +40,17 @@ void on_interrupt(int number, siginfo_t* signal, void*) {
   if (first != 0 && number != SIGHUP && (typed || now - first >= the_same)) _exit(interrupted);
   if (first == 0) {
     first_signal = now;
-    write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
+    if (tells) write_line("\norrery: finishing what is begun; Ctrl-C again stops at once\n");
   }
   errno = error;
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(bool tells) {
   first_signal = 0;
   struct sigaction action {};
-  action.sa_sigaction = on_interrupt;
+  action.sa_sigaction = tells ? on_interrupt<true> : on_interrupt<false>;
   action.sa_flags = SA_RESTART | SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (size_t i = 0; i < caught.size(); ++i) {

@@ -14,10 +14,10 @@
 namespace orrery {
 
 /// Catches Ctrl-C, SIGTERM and SIGHUP during its lifetime; afterwards they have their former effect. At most one may
-/// exist.
+/// exist. If it `tells`, the first of them is answered with a line.
 class Interrupt {
  public:
-  Interrupt();
+  explicit Interrupt(bool tells = true);
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;

@@ -35,24 +35,25 @@ void TimeBudget::let_rate_fall(TrainingRecipe& recipe, double rate) {
 
 void TimeBudget::follow(const KnownTraining& known, TrainingRecipe& recipe) {
   recipe.optimizer = known.optimizer;
-  recipe.micro_batches = 1;
+  recipe.micro_batches = micro_batches;
   let_rate_fall(recipe, known.rate);
   warmup_ = known.warmup;
-  known.batch = known.good_batch;
+  const double parts = static_cast<double>(micro_batches);
+  const i64 largest = std::max(known.least_batch, known.good_batch / micro_batches);
+  known.batch = largest;
   const double worth = known.items * known.epochs;
   double best = 0;
   for (int i = 0; i < 2; ++i) {  // again with the batch that was found, since a smaller one takes longer for an item
-    const double read = std::min(seconds_ / step() * static_cast<double>(known.batch), worth);
+    const double read = std::min(seconds_ / step() * static_cast<double>(known.batch) * parts, worth);
     best = std::sqrt(read * static_cast<double>(known.good_batch) / static_cast<double>(known.steps));
-    known.batch = std::clamp<i64>(std::llround(best), known.least_batch, known.good_batch);
+    known.batch = std::clamp<i64>(std::llround(best / parts), known.least_batch, largest);
   }
-  recipe.rate *= std::sqrt(static_cast<double>(known.batch) / best);
+  batch_ = static_cast<double>(known.batch) * parts;
+  recipe.rate *= std::sqrt(batch_ / best);
   if (known.epochs > 1) items_ = known.items;
-  batch_ = static_cast<double>(known.batch);
-  if (std::isfinite(worth))
-    most_steps = std::max(always_worth, static_cast<i64>(std::llround(worth / static_cast<double>(known.batch))));
+  if (std::isfinite(worth)) most_steps = std::max(always_worth, static_cast<i64>(std::llround(worth / batch_)));
   std::ostringstream text;
-  text << "batches of " << known.batch << ", rate " << recipe.rate;
+  text << "batches of " << known.batch * micro_batches << ", rate " << recipe.rate;
   chosen = text.str();
 }
 

@@ -63,6 +63,7 @@ class TimeBudget {
   double afterwards = 0;  ///< seconds that the training takes after its last step
   double slept = 0;       ///< for which the machine slept meanwhile; they are not taken from the training
   i64 most_steps = 0;     ///< more are not worth it, even if there is time; 0: all are
+  i64 micro_batches = 1;  ///< of a step, one for each rank; together they are a batch
   static constexpr double for_evaluations = 0.05;  ///< of the time, at most
   static constexpr i64 always_worth = 1000;        ///< steps, however few items there are
 

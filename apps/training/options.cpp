@@ -148,6 +148,11 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
                                 "program"),
                "");
   CLI::Option* threads = add_threads(command, run.threads);
+  add_flag(command, "--ranks", run.ranks,
+           "Share the micro-batches of each step among the processes of mpirun: mpirun -np 4 orrery ... --ranks. The "
+           "bits are equal for any number of them; without --micro-batches, a step has one for each");
+  add_choice(command, "--sum", run.sum, {"exact", "fast"},
+             "How ranks add their gradients: in one order, with equal bits, or as MPI does it fastest");
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
   return {resume, threads, print_config};
 }

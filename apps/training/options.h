@@ -37,8 +37,10 @@ void check_recipe_options(TrainingRecipe recipe);
 struct RunOptions {
   std::string config{}, init{}, save{}, resume{}, log{};
   bool overwrite = false, print_config = false, hash = false;
-  double time_limit = 0;  ///< minutes; 0: no limit
-  i64 max_memory = 0;     ///< MB for tensors; 0: nine tenths of what is free at the start
+  bool ranks = false;         ///< share the steps among the processes of mpirun
+  std::string sum = "exact";  ///< how their gradients are added: "exact" or "fast"
+  double time_limit = 0;      ///< minutes; 0: no limit
+  i64 max_memory = 0;         ///< MB for tensors; 0: nine tenths of what is free at the start
   i64 threads = 1;
   ProductOptions products{};
   std::vector<CLI::Option*> deciding{};  ///< the options that decide what is trained

@@ -14,6 +14,7 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/terminal.h"
+#include "apps/training/shared_run.h"
 #include "nn/files/files.h"
 #include "nn/models/config_json.h"
 
@@ -134,10 +135,14 @@ Task& built(TrainingProgram& program) {
 
 // What --minutes chooses.
 void choose(TrainingProgram& program) {
-  const double whole = 60 * program.minutes, left = whole - program.watch.seconds();
+  const double whole = 60 * program.minutes, left = whole - program.ranks->first(program.watch.seconds());
   check(left > 0, program.program(), "--minutes leaves no time to train: reading the text took ",
         std::llround(program.watch.seconds()), " s");
-  TimeBudget budget(program.program(), left, [&] { return Trainer(built(program)).seconds_of_step(); });
+  Ranks& ranks = *program.ranks;
+  TimeBudget budget(
+      program.program(), left, [&] { return Trainer(built(program), ranks).seconds_of_step(); },
+      [&] { return ranks.first(steady_seconds()); });
+  budget.micro_batches = ranks.size();
   {
     const Phase phase("timing a few steps");
     program.fit(budget);
@@ -145,7 +150,8 @@ void choose(TrainingProgram& program) {
   std::cerr << "chosen: " << budget.chosen << '\n';
   program.afterwards = budget.afterwards;
   program.deadline.emplace(
-      whole + budget.slept - budget.afterwards, [watch = program.watch] { return watch.seconds(); }, budget.most_steps);
+      whole + budget.slept - budget.afterwards,
+      [&ranks, watch = program.watch] { return ranks.first(watch.seconds()); }, budget.most_steps);
 }
 
 // Gives the model the weights of --init that fit, and says which do not. Error: some that must fit do not.
@@ -165,16 +171,17 @@ void start_from(TrainingProgram& program, nn::Module& module) {
 }
 
 int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* state) {
-  const Interrupt interrupt;
+  const Interrupt interrupt(program.ranks->is_first());
   std::optional<Phase> phase("making the model");
   Task& task = built(program);
   nn::Module& module = task.module();
   task.recipe().minutes = program.run.time_limit;
   files.check_room(task.recipe(), module.parameter_count());
   if (!state && !program.run.init.empty()) start_from(program, module);
-  Trainer trainer(task);
+  Trainer trainer(task, *program.ranks);
   if (state) trainer.load_state(*state);
   phase.reset();
+  check_alike(program, trainer);
   program.announce();
   SavedParts parts = saved_parts_of(program, module);
   return run_training({.command = program.command(),
@@ -184,6 +191,7 @@ int train(TrainingProgram& program, TrainingFiles& files, const TrainingState* s
                        .options = program.run,
                        .interrupt = interrupt,
                        .expected_seconds = seconds_to_come(program, trainer),
+                       .started = [&] { share_warnings(*program.ranks); },
                        .hooks = hooks_of(program, trainer, module, parts),
                        .report = [&] { return program.report(trainer); },
                        .write_figures = [&] { program.write_figures(); }});
@@ -212,13 +220,16 @@ std::string command_of(const TrainingProgram& program, const std::string& before
 }
 
 int begin(TrainingProgram& program) {
+  give_each_rank_a_batch(program);
   program.settle();
   if (program.run.print_config) return print_config(program.run);
   program.check_given();
   TrainingFiles files(program.program(), program.run.save);
-  check_outputs(program.run, files, program.texts(), program.figures());
-  files.begin(program.run.overwrite);
-  program.run.check_earlier_log();
+  program.ranks->first_does([&] {
+    check_outputs(program.run, files, program.texts(), program.figures());
+    files.begin(program.run.overwrite);
+    program.run.check_earlier_log();
+  });
   note_texts(program, nullptr);
   const std::string& init = program.run.init;
   program.read(init, init.empty() ? Metadata() : read_safetensors_metadata(init));
@@ -233,19 +244,21 @@ int begin(TrainingProgram& program) {
 }
 
 int resume(TrainingProgram& program) {
-  TrainingFiles files(program.program(), program.run.resume);
-  files.go_on();
+  TrainingFiles files(program.program(), program.run.resume), none(program.program(), "");
+  program.ranks->first_does([&] { files.go_on(); });
   const UnfinishedTraining unfinished = read_unfinished(program.program(), files);
   program.options = entry_of(unfinished, program.program(), options_key);
   take_values(program.run.deciding, program.options, "load " + unfinished.path, [&] { program.settle(); });
   program.recipe() = unfinished.recipe;
-  check_outputs(program.run, files, program.texts(), program.figures());
-  program.run.check_earlier_log();
+  program.ranks->first_does([&] {
+    check_outputs(program.run, files, program.texts(), program.figures());
+    program.run.check_earlier_log();
+  });
   note_texts(program, &unfinished);
   program.read(unfinished.path, unfinished.metadata);
   nn::check_size(program.expected_parameters(), unfinished.path);
   compute_as(unfinished);
-  const int exit_code = train(program, files, &unfinished.state);
+  const int exit_code = train(program, program.ranks->is_first() ? files : none, &unfinished.state);
   if (exit_code == done) program.end();
   return exit_code;
 }
@@ -280,13 +293,13 @@ void TrainingProgram::fit(TimeBudget& budget) {
     TimeBudget::let_rate_fall(recipe(), described.rate_of(std::max<i64>(1, described.warmup)));
   }
   TimeBudget::Times times{budget.step()};
-  Trainer trainer(build());
+  Trainer trainer(build(), *ranks);
   double evaluations = 0;
   if (recipe().evaluate_every != 0) {
     times.evaluation = trainer.seconds_of_evaluation();
     evaluations = std::clamp(TimeBudget::for_evaluations * budget.seconds() / times.evaluation, 1.0, 10.0);
   }
-  times.afterwards = times.evaluation + seconds_afterwards(times.step);
+  times.afterwards = times.evaluation + ranks->first(seconds_afterwards(times.step));
   budget.plan(recipe(), times, static_cast<i64>(evaluations));
 }
 
@@ -314,11 +327,14 @@ void add_training(CLI::App& parent, int& exit_code, const std::shared_ptr<Traini
   add_minutes(command, *program, handles);
   begin_group(command, "Run");
   program->add_other_options(command, handles);
-  when_run(command, exit_code, [program] {
+  when_run(command, exit_code, [program, threads = handles.threads] {
     program->watch = Stopwatch();
-    set_up(program->run);
-    if (const std::optional<int> other = program->instead()) return *other;
-    return program->run.resume.empty() ? begin(*program) : resume(*program);
+    const auto train = [&] {
+      set_up(program->run);
+      if (const std::optional<int> other = program->instead()) return *other;
+      return program->run.resume.empty() ? begin(*program) : resume(*program);
+    };
+    return program->run.ranks ? run_on_ranks(*program, is_given(threads), train) : train();
   });
 }
 

@@ -95,6 +95,7 @@ class TrainingProgram {
   double minutes = 0;                ///< 0: not given
   std::optional<Deadline> deadline;  ///< of --minutes
   double afterwards = 0;             ///< with a deadline: seconds for what follows the last step
+  std::unique_ptr<Ranks> ranks = std::make_unique<Ranks>();  ///< of --ranks, or this process alone
 };
 
 /// Adds the sub-command `name` to `parent`, which trains `program`.

@@ -57,13 +57,7 @@ i64 step_kept_in(const TrainingFiles& files) {
 
 // A failure beside the one that ends the program.
 void print_failure(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::bad_alloc&) {
-    std::cerr << "another failure: out of memory" << std::endl;
-  } catch (const std::exception& error) {
-    std::cerr << "another failure: " << harmless_lines(error.what()) << std::endl;
-  } catch (...) { std::cerr << "another failure: an unknown error" << std::endl; }
+  std::cerr << "another failure: " << message_of(failure) << std::endl;
 }
 
 // How far an unfinished training is, and how to resume it.
@@ -183,16 +177,18 @@ Ending run_steps(Trainer& trainer, TrainingFiles& files, const SavedParts& parts
                  const Interrupt& interrupt, const RunHooks& hooks) {
   files.check_texts(trainer, parts);
   const TrainingRecipe& recipe = trainer.recipe();
-  const double start = steady_seconds();
+  Ranks& ranks = trainer.ranks();
+  const auto now = [&] { return recipe.minutes > 0 ? ranks.first(steady_seconds()) : 0; };
+  const double start = now();
   const auto is_out_of_time = [&] {
-    return (recipe.minutes > 0 && steady_seconds() - start >= 60 * recipe.minutes) ||
+    return (recipe.minutes > 0 && now() - start >= 60 * recipe.minutes) ||
            (hooks.is_out_of_time && hooks.is_out_of_time());
   };
   TrainingRun run(trainer, files, parts, log, hooks);
   Ending ending = Ending::finished;
   while (!trainer.finished()) {
     if (is_out_of_time()) ending = Ending::out_of_time;
-    if (interrupt.requested()) ending = Ending::stopped;
+    if (ranks.any(interrupt.requested())) ending = Ending::stopped;
     if (ending != Ending::finished) break;
     run.step();
     check_converges(trainer, files);
@@ -223,6 +219,14 @@ void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts,
   end_training(nullptr, {save, tell_stopped, [&] { log.end(); }});
 }
 
+std::string message_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) { return std::string(out_of_memory); } catch (const std::exception& error) {
+    return harmless_lines(error.what());
+  } catch (...) { return "an unknown error"; }
+}
+
 std::exception_ptr failure_of(const std::function<void()>& steps) {
   try {
     steps();
@@ -248,8 +252,14 @@ int run_training(const Training& training) {
                           .time_limit = training.options.time_limit});
   if (done_before > 0) std::cerr << "resuming after step " << done_before << " of " << trainer.recipe().steps << '\n';
   TrainingLog log(training.options.log, training.options.earlier_log());
+  if (training.started) training.started();
   const std::exception_ptr failure =
       failure_of([&] { run_steps(trainer, training.files, training.parts, log, training.interrupt, training.hooks); });
+  if (failure) trainer.ranks().failed(message_of(failure));
+  if (!trainer.ranks().is_first()) {
+    if (failure) std::rethrow_exception(failure);
+    return interrupted;  // the first one ends the training
+  }
   if (failure && trainer.has_diverged() && trainer.best_step() == 0) end_training(failure, {[&] { log.end(); }});
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);

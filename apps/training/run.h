@@ -47,6 +47,8 @@ void save_model(Trainer& trainer, TrainingFiles& files, const SavedParts& parts,
 
 /// Calls `steps` and returns the exception it threw; null if it threw none.
 std::exception_ptr failure_of(const std::function<void()>& steps);
+/// What it says, in one line or several.
+std::string message_of(const std::exception_ptr& failure);
 /// Calls each part of a training's end, even if something failed before. Then throws `failure`, that of the steps; if
 /// it is null, the failure of the first part that failed; if none failed, nothing. Prints the failures that it does not
 /// throw.
@@ -60,7 +62,8 @@ struct Training {
   const SavedParts& parts;
   const RunOptions& options;
   const Interrupt& interrupt;
-  double expected_seconds = 0;  ///< from now to the end, for the line at its start
+  double expected_seconds = 0;      ///< from now to the end, for the line at its start
+  std::function<void()> started{};  ///< called when the first lines are printed
   RunHooks hooks{};
   /// Gives the model the parameters to save (`Trainer::end_with_best`), and prints what it can do now.
   std::function<Score()> report;
@@ -69,8 +72,9 @@ struct Training {
 };
 /// A training from its first line to its last: prints its start, makes its steps, reports, and saves. If it made no
 /// step and steps are left, or has diverged before its first evaluation, it neither reports nor saves, and the files
-/// stay as they are. A failure does not keep the later parts from being done, so that nothing is lost; the first one is
-/// thrown at the end. Returns the exit code: `done`, or `interrupted` if steps are left.
+/// stay as they are. Of several ranks, the first one does what follows the steps. A failure does not keep the later
+/// parts from being done, so that nothing is lost; the first one is thrown at the end. Returns the exit code: `done`,
+/// or `interrupted` if steps are left, and on other ranks than the first.
 int run_training(const Training& training);
 
 }  // namespace orrery

@@ -1,4 +1,4 @@
-// Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters, the state to resume from.
+// Chapter 9. The trainer: steps with accumulated gradients, averages, the best parameters.
 #include "apps/training/trainer.h"
 
 #include <algorithm>
@@ -7,29 +7,17 @@
 #include <new>
 
 #include "apps/program/stopwatch.h"
+#include "apps/training/gradient_tree.h"
 #include "autograd/check/first_nan.h"
 #include "autograd/ops/arithmetic.h"
-#include "core/files/hash.h"
 #include "core/tensor_ops.h"
 #include "nn/files/names.h"
 
 namespace orrery {
 namespace {
 
-// The names of tensors in a state.
-const std::string of_parameter = "parameter.", of_average = "average.", of_kept = "kept.", of_best = "best.",
-                  of_buffer = "buffer.", losses_name = "losses";
-
-std::string kept_name(size_t i) { return of_kept + std::to_string(i) + "."; }
-
-// The tensor of a parameter or buffer in a state; `own` is the model's.
-const Tensor& fitting(const TrainingState& state, const std::string& name, const Tensor& own,
-                      const std::string& program) {
-  const auto found = state.tensors.find(name);
-  check(found != state.tensors.end() && found->second.shape() == own.shape() && found->second.dtype() == own.dtype(),
-        program, "the saved state has no ", name, " that fits the model");
-  return found->second;
-}
+// What a rank says that looked for the first number that is not finite and found none in its part of the step.
+constexpr std::string_view nothing_found = "every number of the pass was finite";
 
 // Which number was not finite and which operation caused it; "" if every number is finite. The step is run once more
 // only if one is not, so memory can run out only then.
@@ -66,23 +54,31 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
   }
 }
 
-Trainer::Trainer(Task& task)
+Trainer::Trainer(Task& task, std::shared_ptr<Ranks> ranks)
     : task_(task),
+      ranks_(std::move(ranks)),
       recipe_(task.recipe()),
       parameters_(nn::parameters_on_disk(task.module())),
       optimizer_(make_optimizer(recipe_, parameters_)) {
   recipe_.validate();
   check(recipe_.schedule != Schedule::noam || recipe_.width > 0, task.program(),
         "Noam's schedule needs the model's width in the recipe");
+  check(ranks_->size() == 1 || !task.needs_whole_batch(), task.program(),
+        "the loss compares all items of a batch, so ranks cannot share a step");
   check(recipe_.micro_batches == 1 || !task.needs_whole_batch(), task.program(),
         "the loss compares all items of a batch, so a step is one batch: --micro-batches must be 1, not ",
         recipe_.micro_batches);
+  check(recipe_.micro_batches >= ranks_->size(), task.program(), "--micro-batches must be at least ", ranks_->size(),
+        ", one for each rank, not ", recipe_.micro_batches);
+  if (ranks_->size() > 1)
+    for (const nn::Module::NamedBuffer& b : buffers())
+      fail(task.program(), "the buffer ", b.name,
+           " depends on all micro-batches of a step, so ranks cannot share them");
   average_ = optim::Average(recipe_.average);
   if (recipe_.average > 0) average_.set(copies(), 0);  // so that no step needs memory for it
 }
 
-// Of the next step's micro-batches, those that have something to count. Errors: the task drew another number of them;
-// none has.
+// The next step's micro-batches. Errors: the task drew another number of them; none has something to count.
 std::vector<Trainer::Part> Trainer::draw_step() {
   const std::vector<Items> drawn = task_.draw(steps_done_ + 1, recipe_.micro_batches);
   check(static_cast<i64>(drawn.size()) == recipe_.micro_batches, task_.program(), "step ", steps_done_ + 1, " has ",
@@ -95,10 +91,17 @@ std::vector<Trainer::Part> Trainer::draw_step() {
   }
   check(counted > 0, task_.program(), "step ", steps_done_ + 1, " has no ", task_.unit(), " to learn from");
   std::vector<Part> parts;
-  for (size_t i = 0; i < drawn.size(); ++i)
-    if (drawn[i].counted > 0)
-      parts.push_back({static_cast<i64>(i), static_cast<double>(drawn[i].counted) / static_cast<double>(counted)});
+  for (const Items& items : drawn)
+    parts.push_back({std::ssize(parts), static_cast<double>(items.counted) / static_cast<double>(counted)});
   return parts;
+}
+
+// Those that this rank computes. Where nothing is counted, there is nothing to compute.
+std::vector<Trainer::Part> Trainer::own(const std::vector<Part>& parts) const {
+  const auto [begin, end] = part_of({0, recipe_.micro_batches}, ranks_->rank(), ranks_->size());
+  std::vector<Part> own(parts.begin() + begin, parts.begin() + end);
+  std::erase_if(own, [](const Part& part) { return part.share == 0; });
+  return own;
 }
 
 // What a micro-batch adds to the step's loss: the same bits each time, even with dropout, since a Pass is a value.
@@ -131,22 +134,59 @@ StepResult Trainer::step() {
   return result;
 }
 
-// dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part adds.
+// dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part gives. Returns what each gave.
+std::vector<Trainer::PartResult> Trainer::add_gradients(const std::vector<Part>& parts) {
+  GradientTree tree(optimizer_->parameters(), recipe_.micro_batches);
+  const auto [begin, end] = part_of({0, recipe_.micro_batches}, ranks_->rank(), ranks_->size());
+  std::vector<PartResult> mine(static_cast<size_t>(end - begin)), all;
+  for (i64 i = begin; i < end; ++i) {
+    const Part& part = parts[static_cast<size_t>(i)];
+    if (part.share > 0) {
+      const auto [loss, accuracy] = loss_of(part);
+      backward(loss);
+      mine[static_cast<size_t>(i - begin)] = {loss.item(), accuracy.value_or(std::nan(""))};
+    }
+    tree.take(i);
+  }
+  for (const std::string& of_rank :
+       ranks_->each_text({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(PartResult)})) {
+    all.resize(all.size() + of_rank.size() / sizeof(PartResult));
+    std::copy_n(of_rank.data(), of_rank.size(), reinterpret_cast<char*>(all.data() + all.size()) - of_rank.size());
+  }
+  tree.finish(*ranks_);
+  return all;
+}
+
+// The loss of this rank's part of a step.
+Variable Trainer::loss_of_own(const std::vector<Part>& parts) {
+  Variable sum;
+  for (const Part& part : own(parts)) {
+    const Variable loss = loss_of(part).loss;
+    sum = sum.defined() ? add(sum, loss) : loss;
+  }
+  return sum.defined() ? sum : constant(full({}, 0.0));
+}
+
 StepResult Trainer::update() {
   const std::vector<Part> parts = draw_step();
   StepResult result{.rate = recipe_.rate_of(steps_done_ + 1), .items = items_read_};
-  for (const Part& part : parts) {
-    const auto [loss, accuracy] = loss_of(part);
-    backward(loss);
-    result.loss += loss.item();
-    if (accuracy) result.accuracy = result.accuracy.value_or(0) + part.share * *accuracy;
+  const std::vector<PartResult> results = add_gradients(parts);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (parts[i].share == 0) continue;
+    result.loss += results[i].loss;
+    if (!std::isnan(results[i].accuracy))
+      result.accuracy = result.accuracy.value_or(0) + parts[i].share * results[i].accuracy;
   }
-  make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
-            result.loss, *optimizer_, [&] {
-              Variable sum = loss_of(parts[0]).loss;
-              for (size_t i = 1; i < parts.size(); ++i) sum = add(sum, loss_of(parts[i]).loss);
-              return sum;
-            });
+  try {
+    make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
+              result.loss, *optimizer_, [&] { return loss_of_own(parts); });
+  } catch (const Error& error) {
+    if (ranks_->size() == 1) throw;
+    // All ranks are here, and each has looked for the cause in its own part.
+    for (const std::string& rule : ranks_->each_text(error.rule()))
+      if (rule.find(nothing_found) == rule.npos) throw Error(task_.program(), rule);
+    throw;
+  }
   return result;
 }
 
@@ -272,16 +312,20 @@ void Trainer::end_with_best() {
 double Trainer::seconds_of_step() {
   const std::vector<u64> positions = task_.positions();
   constexpr double long_enough = 10;
-  const std::vector<Part> parts = draw_step();
+  std::vector<Part> drawn = draw_step(), parts = own(drawn);
+  std::erase_if(drawn, [](const Part& part) { return part.share == 0; });
+  if (parts.empty()) parts.assign(1, drawn[0]);
+  double share = 0;
+  for (const Part& part : parts) share += part.share;
   // The first pass also allocates memory and starts threads. If it takes long, that does not matter, and it is enough.
-  double seconds = seconds_of([&] { backward(loss_of(parts[0]).loss); }) / parts[0].share;
+  double seconds = seconds_of([&] { backward(loss_of(parts[0]).loss); }) / parts[0].share * share;
   if (seconds < long_enough)
     seconds = seconds_of([&] {
       for (const Part& part : parts) backward(loss_of(part).loss);
     });
   task_.go_to(positions);
   const double mean = task_.mean_items_read(), of_mean_step = mean > 0 ? mean / static_cast<double>(items_read_) : 1;
-  return (seconds + seconds_of_update()) * of_mean_step;
+  return ranks_->first((seconds + seconds_of_update()) * of_mean_step);
 }
 
 // Seconds of the optimiser, with the gradients of a trial and a rate of 0. What it remembers is made anew, so this is
@@ -327,89 +371,7 @@ double Trainer::seconds_of_evaluation() {
   const std::vector<u64> positions = task_.positions();
   const double seconds = task_.seconds_of_evaluation();
   task_.go_to(positions);
-  return seconds;
-}
-
-TrainingState Trainer::state() const {
-  TrainingState state{.steps_done = steps_done_,
-                      .best_step = best_step_,
-                      .best_score = best_score_,
-                      .evaluations_since_best = since_best_,
-                      .positions = task_.positions(),
-                      .tensors = optimizer_->state()};
-  const Buffers buffers = this->buffers();
-  const auto add_values = [&](const std::string& prefix, const Values& values) {
-    for (size_t i = 0; i < values.size(); ++i) {
-      const std::string& name = i < parameters_.size() ? parameters_[i].name : buffers.at(i - parameters_.size()).name;
-      state.tensors[prefix + name] = values[i];
-    }
-  };
-  for (const NamedParameter& p : parameters_) state.tensors[of_parameter + p.name] = p.value.value();
-  for (const nn::Module::NamedBuffer& b : buffers) state.tensors[of_buffer + b.name] = b.value;
-  add_values(of_average, average_.values());
-  for (size_t k = 0; k < kept_.size(); ++k) add_values(kept_name(k), kept_[k]);
-  if (best_step_ != steps_done_) add_values(of_best, best_);
-  state.tensors[losses_name] = Tensor::of<double>({steps_done_}, losses_);
-  return state;
-}
-
-// Reads one tensor of each parameter, and of each of the buffers.
-void Trainer::load_values(const TrainingState& state, const std::string& prefix, Values& values,
-                          const Buffers& buffers) const {
-  const auto add = [&](const std::string& name, const Tensor& own) {
-    values.push_back(fitting(state, name, own, task_.program()).clone());
-  };
-  values.clear();
-  for (const NamedParameter& p : parameters_) add(prefix + p.name, p.value.value());
-  for (const nn::Module::NamedBuffer& b : buffers) add((prefix == of_parameter ? of_buffer : prefix) + b.name, b.value);
-}
-
-void Trainer::load_state(const TrainingState& state) {
-  const auto losses = state.tensors.find(losses_name);
-  check(losses != state.tensors.end() && losses->second.dtype() == f64 && state.steps_done >= 0 &&
-            state.steps_done <= recipe_.steps && losses->second.count() == state.steps_done,
-        task_.program(), "the saved state is not of a training of ", recipe_.steps, " steps");
-  check(state.best_step >= 0 && state.best_step <= state.steps_done, task_.program(),
-        "the saved state has its best step in the future");
-  check(state.positions.size() == task_.positions().size(), task_.program(),
-        "the saved state has positions of another task");
-  std::map<std::string, Tensor> moments = state.tensors;
-  std::erase_if(moments, [](const auto& entry) {
-    const auto is_of = [&](const std::string& prefix) { return entry.first.starts_with(prefix); };
-    return is_of(of_parameter) || is_of(of_buffer) || is_of(of_average) || is_of(of_kept) || is_of(of_best) ||
-           entry.first == losses_name;
-  });
-  optimizer_->load_state(moments);
-  Buffers buffers = this->buffers();
-  Values trained;
-  load_values(state, of_parameter, trained, buffers);
-  put(trained, buffers);
-  if (recipe_.average > 0) {
-    Values mean;
-    load_values(state, of_average, mean);
-    average_.set(std::move(mean), state.steps_done);
-  }
-  kept_.clear();
-  for (size_t k = 0; state.tensors.contains(kept_name(k) + parameters_[0].name); ++k)
-    load_values(state, kept_name(k), kept_.emplace_back());
-  const double* all = losses->second.data<double>();
-  losses_.assign(all, all + state.steps_done);
-  steps_done_ = state.steps_done;
-  best_step_ = state.best_step;
-  best_score_ = state.best_score;
-  since_best_ = state.evaluations_since_best;
-  if (best_step_ > 0 && best_step_ < steps_done_) load_values(state, of_best, best_, buffers);
-  if (best_step_ > 0 && best_step_ == steps_done_) with_judged([&] { best_ = copies(buffers); });
-  task_.go_to(state.positions);
-}
-
-std::string Trainer::hash() const {
-  Fingerprint fingerprint;
-  for (const double loss : losses_) fingerprint.add(loss);
-  for (const NamedParameter& p : optimizer_->parameters()) fingerprint.add(p.value.value());
-  for (const nn::Module::NamedBuffer& b : buffers()) fingerprint.add(b.value);
-  for (const auto& [name, tensor] : optimizer_->state()) fingerprint.add(tensor);
-  return fingerprint.hex();
+  return ranks_->first(seconds);
 }
 
 }  // namespace orrery

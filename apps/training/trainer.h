@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 
+#include "apps/training/ranks.h"
 #include "apps/training/task.h"
 #include "core/files/safetensors.h"
 #include "optim/average.h"
@@ -62,9 +63,13 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
 
 class Trainer {
  public:
-  /// Trains as `task.recipe()` says. The task must outlive the trainer. Errors: those of `TrainingRecipe::validate`;
-  /// Noam's schedule without the model's width; micro-batches of a task whose loss needs the whole batch.
-  explicit Trainer(Task& task);
+  /// Trains as `task.recipe()` says, together with the other ranks, each of which has the same task. Task and ranks
+  /// must outlive the trainer. Errors: those of `TrainingRecipe::validate`; Noam's schedule without the model's width;
+  /// micro-batches of a task whose loss needs the whole batch; fewer micro-batches than ranks; on several ranks, a
+  /// model with buffers that training changes.
+  Trainer(Task& task, Ranks& ranks) : Trainer(task, std::shared_ptr<Ranks>(std::shared_ptr<Ranks>(), &ranks)) {}
+  /// The same in one process.
+  explicit Trainer(Task& task) : Trainer(task, std::make_shared<Ranks>()) {}
 
   /// One update. Error, before any parameter changes: the loss or a gradient is not finite; the message names the first
   /// operation with such a result. After this error, or if memory runs out, the trainer is as it was before the step,
@@ -72,6 +77,7 @@ class Trainer {
   StepResult step();
   i64 steps_done() const { return steps_done_; }
   Task& task() const { return task_; }
+  Ranks& ranks() const { return *ranks_; }
   const TrainingRecipe& recipe() const { return recipe_; }
   i64 parameter_count() const;
   /// The losses of all steps.
@@ -110,7 +116,8 @@ class Trainer {
   /// ones.
   bool ended() const { return ended_; }
 
-  /// Seconds of one step of average size, and of one evaluation, by a trial that changes nothing.
+  /// Seconds of one step of average size, and of one evaluation, by a trial that changes nothing; with ranks, of the
+  /// first one, which computes its part of the step.
   double seconds_of_step();
   double seconds_of_evaluation();
   /// Seconds of the steps and evaluations that are left.
@@ -131,14 +138,21 @@ class Trainer {
   std::string hash() const;
 
  private:
+  Trainer(Task& task, std::shared_ptr<Ranks> ranks);
   using Values = std::vector<Tensor>;  // of each parameter; then perhaps of each buffer
   struct Part {
     i64 micro_batch = 0;
     double share = 1;  // of the step's counted items
   };
+  struct PartResult {
+    double loss = 0, accuracy = 0;  // NaN: not known
+  };
   template <class Attempt> auto whole_or_not_at_all(const Attempt& attempt);
   StepResult update();
   std::vector<Part> draw_step();
+  std::vector<Part> own(const std::vector<Part>& parts) const;
+  std::vector<PartResult> add_gradients(const std::vector<Part>& parts);
+  Variable loss_of_own(const std::vector<Part>& parts);
   double seconds_of_update();
   BatchLoss loss_of(const Part& part);
   using Buffers = std::vector<nn::Module::NamedBuffer>;
@@ -152,6 +166,7 @@ class Trainer {
                    const Buffers& buffers = {}) const;
 
   Task& task_;
+  std::shared_ptr<Ranks> ranks_;
   TrainingRecipe& recipe_;  // the task's
   Parameters parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;

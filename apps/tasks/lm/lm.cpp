@@ -267,8 +267,9 @@ Metadata LmProgram::of_model() const {
 
 // The loss over the whole validation text takes a forward pass of it, and backward takes twice as long as forward.
 double LmProgram::seconds_afterwards(double seconds_of_step) {
-  const double of_token =
-      seconds_of_step / 3 / static_cast<double>(recipe_.batch * recipe_.length() * recipe_.micro_batches);
+  const double of_token = seconds_of_step / 3 /
+                          static_cast<double>(recipe_.batch * recipe_.length() * recipe_.micro_batches) *
+                          static_cast<double>(ranks->size());  // which share a step
   return of_token * static_cast<double>(data_->validation.count());
 }
 

@@ -174,7 +174,7 @@ void take(const Plan& plan, LmRecipe& recipe) {
   model.layer.d_ff = 4 * plan.d_model;
   model.layer.dropout = plan.dropout;
   model.rotary = model.query_key_norm = true;
-  recipe.batch = plan.batch;
+  recipe.batch = std::max<i64>(1, plan.batch / recipe.micro_batches);  // several, if there are several ranks
   recipe.optimizer = OptimizerKind::muon;
   recipe.weight_decay = 0.1;
   TimeBudget::let_rate_fall(recipe, plan.rate);
@@ -187,8 +187,8 @@ bool fits(const Plan& plan, const TextData& data) {
 std::string words_for(const LmRecipe& recipe) {
   std::ostringstream text;
   text << recipe.model.num_layers << " layers of width " << recipe.model.layer.d_model << ", blocks of "
-       << recipe.model.max_len << ", " << recipe.batch << " in a batch, rate " << recipe.rate << ", dropout "
-       << recipe.model.layer.dropout << ", rotary positions, normalised queries and keys";
+       << recipe.model.max_len << ", " << recipe.batch * recipe.micro_batches << " in a batch, rate " << recipe.rate
+       << ", dropout " << recipe.model.layer.dropout << ", rotary positions, normalised queries and keys";
   return text.str();
 }
 
@@ -198,7 +198,9 @@ void fit(LmRecipe& recipe, const TextData& data, TimeBudget& budget) {
   const i64 most_batches = recipe.estimate_batches;
   take(plans[0], recipe);
   double step = budget.step();
-  const auto tokens_of_step = [&] { return static_cast<double>(recipe.batch * recipe.model.max_len); };
+  const auto tokens_of_step = [&] {
+    return static_cast<double>(recipe.batch * recipe.model.max_len * recipe.micro_batches);
+  };
   const double possible =
       budget.seconds() / step * static_cast<double>(recipe.model_for(data).parameter_count()) * tokens_of_step();
   for (const Plan& plan : plans)
@@ -206,7 +208,7 @@ void fit(LmRecipe& recipe, const TextData& data, TimeBudget& budget) {
   if (recipe.model.layer.d_model != plans[0].d_model) step = budget.step();
   // Backward takes twice as long as forward. At the end the whole validation text is read up to twice, and a sample is
   // written.
-  const double batch = step / 3, of_token = batch / tokens_of_step();
+  const double batch = step / 3, of_token = batch * static_cast<double>(recipe.micro_batches) / tokens_of_step();
   recipe.estimate_batches = std::clamp<i64>(
       std::llround(TimeBudget::for_evaluations * budget.seconds() / batch / evaluations), 1, most_batches);
   budget.plan(recipe,
