@@ -181,7 +181,10 @@ class BeamSearch {
     const i64 most = std::min(K, options_.beam + 1);
     if (!options_.constraints.any()) return {logits, logits, most};
     const std::vector<WrittenSequence> rows = written();
-    const Tensor scores = penalized(logits, rows, options_.constraints);
+    const bool penalizes = options_.constraints.repetition_penalty != 1;  // by the sign of log-probabilities
+    const Tensor scores = penalizes ? penalized(kernels::map_rows(logits, operation, kernels::log_softmax_row), rows,
+                                                options_.constraints)
+                                    : logits;
     return {scores, permitted(scores, rows, options_.constraints, operation), most};
   }
 
@@ -309,7 +312,7 @@ std::vector<Hypothesis> beam_search(StepwiseDecoder& decoder, std::span<const i6
 std::vector<std::vector<Hypothesis>> n_best_search(StepwiseDecoder& decoder, std::span<const i64> limits,
                                                    const BeamOptions& options) {
   check_options(options);
-  options.constraints.check_options(operation, std::ssize(limits));
+  options.constraints.check_options(operation, limits, options.eos);
   for (const i64 limit : limits) {
     check(limit >= 1, operation, "a limit must be 1 or more, not ", limit);
     check(std::isfinite(length_divisor(limit, options)), operation, "a length penalty of ", options.length_penalty,

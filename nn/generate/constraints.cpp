@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <set>
 
 namespace orrery::nn {
 namespace {
@@ -34,20 +33,28 @@ std::vector<i32> repeating(const std::vector<i32>& written, i64 n) {
 
 }  // namespace
 
-void Constraints::check_options(std::string_view operation, i64 sequences) const {
+void Constraints::check_options(std::string_view operation, std::span<const i64> limits, i32 eos) const {
   check(repetition_penalty > 0 && std::isfinite(repetition_penalty), operation,
         "the repetition penalty must be above 0 and finite, not ", repetition_penalty);
   check(no_repeat_ngram >= 0, operation, "no_repeat_ngram must be 0 or more, not ", no_repeat_ngram);
-  check(prefixes.empty() || std::ssize(prefixes) == sequences, operation, std::ssize(prefixes),
-        " prefixes are given for ", sequences, " sequences");
+  check(prefixes.empty() || prefixes.size() == limits.size(), operation, prefixes.size(), " prefixes are given for ",
+        limits.size(), " sequences");
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    check(std::ssize(prefixes[i]) < limits[i], operation, "a prefix of ", prefixes[i].size(),
+          " tokens leaves no room in a sequence of at most ", limits[i]);
+    check(std::find(prefixes[i].begin(), prefixes[i].end(), eos) == prefixes[i].end(), operation,
+          "a prefix has the token that ends a sequence, ", eos);
+  }
 }
 
 Tensor penalized(const Tensor& logits, std::span<const WrittenSequence> written, const Constraints& constraints) {
   const double theta = constraints.repetition_penalty;
   if (theta == 1) return logits;
   return with_rows_changed(logits, "repetition penalty", [&](size_t r, auto* x, i64 K) {
-    for (const i32 token : std::set<i32>(written[r].tokens.begin(), written[r].tokens.end())) {
-      if (token < 0 || token >= K) continue;
+    std::vector<bool> is_penalized(static_cast<size_t>(K), false);
+    for (const i32 token : written[r].tokens) {
+      if (token < 0 || token >= K || is_penalized[static_cast<size_t>(token)]) continue;
+      is_penalized[static_cast<size_t>(token)] = true;
       const double score = static_cast<double>(x[token]);
       x[token] = static_cast<std::remove_reference_t<decltype(*x)>>(score > 0 ? score / theta : score * theta);
     }
@@ -56,14 +63,17 @@ Tensor penalized(const Tensor& logits, std::span<const WrittenSequence> written,
 
 Tensor permitted(const Tensor& logits, std::span<const WrittenSequence> written, const Constraints& constraints,
                  std::string_view operation) {
-  if (constraints.no_repeat_ngram == 0 && constraints.prefixes.empty()) return logits;
+  const auto begins = [&](const WrittenSequence& row) {  // it has not all of its prefix
+    return !constraints.prefixes.empty() &&
+           row.tokens.size() - constraints.prompt.size() < constraints.prefixes[row.number].size();
+  };
+  if (constraints.no_repeat_ngram == 0 && std::none_of(written.begin(), written.end(), begins)) return logits;
   return with_rows_changed(logits, operation, [&](size_t r, auto* x, i64 K) {
-    const auto& [number, tokens] = written[r];
+    const std::vector<i32>& tokens = written[r].tokens;
     using T = std::remove_reference_t<decltype(*x)>;
     constexpr T excluded = -std::numeric_limits<T>::infinity();
-    const size_t place = tokens.size() - constraints.prompt.size();
-    if (!constraints.prefixes.empty() && place < constraints.prefixes[number].size()) {
-      const i32 next = constraints.prefixes[number][place];
+    if (begins(written[r])) {
+      const i32 next = constraints.prefixes[written[r].number][tokens.size() - constraints.prompt.size()];
       check(next >= 0 && next < K, operation, "a prefix has token ", next, ", which is none of the model's ", K);
       const T kept = x[next];
       std::fill_n(x, K, excluded);

@@ -5,7 +5,8 @@
 // scores x of the tokens g that are written already:
 //   p_i = e^{x_i / I(i in g)} / sum_j e^{x_j / I(j in g)}     I(true) = theta, I(false) = 1
 // They use theta = 1.2 with greedy decoding. Dividing a negative score would make its token likelier, so that one is
-// multiplied by theta, as Hugging Face's transformers does.
+// multiplied by theta, as Hugging Face's transformers does. In greedy decoding and sampling x are the model's logits; in
+// beam search, as there, they are its log-probabilities: of several models together there are no logits.
 // With no_repeat_ngram = n (Paulus et al. 2018, "A Deep Reinforced Model for Abstractive Summarization", with n = 3) a
 // token may not come next if it would write an n-gram that is there already. What a model continues, the prompt, counts
 // as written. With prefixes, a sequence begins with given tokens. In beam search the penalty changes p, but tokens that
@@ -27,8 +28,9 @@ struct Constraints {
   std::vector<i32> prompt{};                 ///< what stands before all of them
 
   bool any() const { return repetition_penalty != 1 || no_repeat_ngram != 0 || !prefixes.empty(); }
-  /// Errors of `operation`: numbers out of range; prefixes for another number of sequences.
-  void check_options(std::string_view operation, i64 sequences) const;
+  /// Errors of `operation`: numbers out of range; prefixes for another number of sequences than there are `limits`; one
+  /// with `eos` in it, or without room for a token after it.
+  void check_options(std::string_view operation, std::span<const i64> limits, i32 eos) const;
 };
 
 /// A sequence that goes on: its number, and the tokens that are written, the prompt first.
@@ -38,7 +40,8 @@ struct WrittenSequence {
 };
 
 /// Logits [R, K] of the tokens that may follow R sequences, as the repetition penalty changes them. Ids that are not
-/// tokens of the model do not count. The logits are a copy, unless there is no penalty.
+/// tokens of the model do not count. The logits are a copy, unless there is no penalty. Both functions look at every
+/// token that is written, in each call.
 Tensor penalized(const Tensor& logits, std::span<const WrittenSequence> written, const Constraints& constraints);
 /// The same with -infinity for tokens that may not come next. Error of `operation`: none is left of those that could.
 Tensor permitted(const Tensor& logits, std::span<const WrittenSequence> written, const Constraints& constraints,

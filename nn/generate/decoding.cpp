@@ -37,7 +37,8 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
 Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_logits, i32 pad,
                      const GreedyOptions& options) {
   check(options.max_len > 0, "greedy_decode", "max_len must be positive, not ", options.max_len);
-  options.constraints.check_options("greedy_decode", B);
+  options.constraints.check_options("greedy_decode", std::vector<i64>(static_cast<size_t>(B), options.max_len),
+                                    options.eos);
   const NoGradient nothing_recorded;
   std::vector<WrittenSequence> rows(static_cast<size_t>(B));  // what constraints look at
   for (size_t b = 0; b < rows.size(); ++b) rows[b].number = b;
@@ -73,7 +74,7 @@ void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 coun
   check(!prompt.empty(), "generate", "needs a prompt of at least one token");
   check(count >= 0, "generate", "cannot write ", count, " tokens");
   check_options(sampling);
-  constraints.check_options("generate", 1);
+  constraints.check_options("generate", std::vector<i64>{count}, -1);
   const NoGradient nothing_recorded;
   WrittenSequence written{.tokens = prompt};
   Constraints after_prompt = constraints;

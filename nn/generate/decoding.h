@@ -38,8 +38,9 @@ Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_log
 /// starts again from the newer half of the tokens, so it always sees at least the last max_len / 2 tokens, as far as
 /// there are any. (Dropping only the oldest token would change every key and value of the cache at every token, since
 /// positions are learned.) Constraints look at the prompt, too, and at all tokens,
-/// whether the model still sees them or not. Errors: an empty prompt,
-/// options out of range, a negative count, logits that are NaN; no token is left that the constraints permit.
+/// whether the model still sees them or not; that takes a time for each token that grows with their number. Errors: an
+/// empty prompt, options out of range, a negative count, logits that are NaN; no token is left that the constraints
+/// permit.
 void generate(const CausalModel& model, const std::vector<i32>& prompt, i64 count, const SamplingOptions& sampling,
               Rng& rng, const std::function<bool(i32)>& on_token, const Constraints& constraints = {});
 

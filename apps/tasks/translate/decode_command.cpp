@@ -59,13 +59,15 @@ class Totals {
   i64 lines() const { return lines_; }
 
   // One line of warning for each kind of line that has no translation, and one for what the model does not know.
-  void warn(const Translator& translator) const {
+  // A prefix may be what is too long.
+  void warn(const Translator& translator, bool have_prefixes) const {
     warn(LineKind::empty, " is empty", " are empty");
     warn(LineKind::not_utf8, " is not UTF-8 text", " are not UTF-8 text");
     warn(LineKind::with_nul, " has a NUL character", " have a NUL character");
     const std::string too_long =
         " too long for the model, which reads " + std::to_string(translator.most_tokens() - 1) + " tokens";
-    warn(LineKind::too_long, " is" + too_long, " are" + too_long);
+    warn(LineKind::too_long, (have_prefixes ? " or its prefix is" : " is") + too_long,
+         (have_prefixes ? " or their prefixes are" : " are") + too_long);
     if (unknown_letters_ == 0) return;
     const std::string unit = translator.vocabulary.is_segmented() ? " token" : " letter";
     std::cerr << "warning: the model does not know " << unknown_letters_ << unit << (unknown_letters_ == 1 ? "" : "s")
@@ -159,19 +161,24 @@ void check_attention(const CommandOptions& options) {
         "--attention ", options.attention, " would write over the lines to translate");
 }
 
-// Errors: there are fewer prefixes than lines; one that is too long or not UTF-8.
-void add_prefixes(std::vector<Line>& lines, LineReader& prefixes, const std::string& path, i64 before) {
+// Whether each line got its prefix before `stopped()` was true. Errors: there are fewer prefixes than lines; one that is
+// too long or not UTF-8, or has a NUL.
+bool add_prefixes(std::vector<Line>& lines, LineReader& prefixes, const std::string& path, i64 before,
+                  const std::function<bool()>& stopped) {
   size_t known = 0;
   while (known < lines.size()) {
-    const std::vector<Line> some = prefixes.read(lines.size() - known, [] { return false; });
+    const std::vector<Line> some = prefixes.read(lines.size() - known, stopped);
+    if (some.empty() && stopped()) return false;
     check(!some.empty(), "translate", "--prefix-file ", path, " has no line ", before + static_cast<i64>(known) + 1,
           ", but the text has one");
     for (const Line& prefix : some) {
-      check(prefix.is_whole && first_not_utf8(prefix.text) == prefix.text.npos, "translate", "--prefix-file ", path,
-            ", line ", before + static_cast<i64>(known) + 1, " is too long or not UTF-8");
+      check(prefix.is_whole && first_not_utf8(prefix.text) == prefix.text.npos && !has_nul(prefix.text), "translate",
+            "--prefix-file ", path, ", line ", before + static_cast<i64>(known) + 1,
+            " is too long or not UTF-8, or has a NUL character");
       lines[known++].prefix = prefix.text;
     }
   }
+  return true;
 }
 
 // Prints the translation of each line that `reader` reads, until Ctrl-C, or until nobody can read them. Returns the
@@ -185,8 +192,12 @@ double translate_lines(const Translator& translator, const CommandOptions& optio
   const auto can_go_on = [&] { return std::cout.good() && !stopped(); };
   for (size_t window = first_window; can_go_on(); window = std::min(2 * window, largest_window)) {
     std::vector<Line> lines = reader.read(window, stopped);
-    if (lines.empty()) break;
-    if (prefixes) add_prefixes(lines, *prefixes, options.prefixes, totals.lines());
+    if (lines.empty()) {
+      check(!prefixes || stopped() || prefixes->read(1, stopped).empty(), "translate", "--prefix-file ",
+            options.prefixes, " has more lines than the text, which has ", totals.lines());
+      break;
+    }
+    if (prefixes && !add_prefixes(lines, *prefixes, options.prefixes, totals.lines(), stopped)) break;
     const Stopwatch watch;
     const i64 before = totals.lines();
     auto line = lines.begin();
@@ -236,7 +247,7 @@ int decode(const CommandOptions& options) {
     check(!output_is_closed(), "translate", "standard output was closed before all lines were written");
     return done;  // the program says that it could not write
   }
-  totals.warn(translator);
+  totals.warn(translator, prefixes != nullptr);
   totals.print_speed(seconds);
   attention.end();
   return interrupt.requested() ? interrupted : done;

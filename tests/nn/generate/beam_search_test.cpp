@@ -71,6 +71,7 @@ std::vector<double> log_probabilities(std::vector<double> logits) {
 // The log-probabilities after `written` as constraints.h has them, token by token.
 std::vector<double> constrained_plainly(std::vector<double> logits, const Tokens& written, const nn::Constraints& c,
                                         size_t source) {
+  logits = log_probabilities(logits);
   for (const i32 token : std::set<i32>(written.begin(), written.end())) {
     double& x = logits[static_cast<size_t>(token)];
     x = x > 0 ? x / c.repetition_penalty : x * c.repetition_penalty;
@@ -244,7 +245,27 @@ TEST_CASE("the n best, the repetition penalty, n-grams and prefixes are those of
       }
     }
   }
-  CHECK(different > 20);
+  CHECK(different > 15);
+  const auto refused = [&](const std::vector<Tokens>& wrong) {
+    PlainDecoder decoder(1, random_table(5, 7, 4.0));
+    return small::error_of(
+        [&] { nn::n_best_search(decoder, std::vector<i64>{3}, {.constraints = {.prefixes = wrong}}); });
+  };
+  CHECK(refused({{3, 4, 3}}) == "beam search: a prefix of 3 tokens leaves no room in a sequence of at most 3");
+  CHECK(refused({{3, end_token}}) == "beam search: a prefix has the token that ends a sequence, 2");
+  CHECK(refused({{3, 4}}) == "");
+}
+
+TEST_CASE("logits and log-probabilities, which differ by a constant for each row, are penalised alike") {
+  const LogitsAfter table = random_table(5, 7, 4.0, -2.0);
+  const LogitsAfter moved = [&](i64 source, const Tokens& tokens) {
+    std::vector<double> logits = table(source, tokens);
+    for (double& x : logits) x += 10;
+    return logits;
+  };
+  const BeamOptions options{.constraints = {.repetition_penalty = 1.5}};
+  for (const i64 limit : {4, 9})
+    check_same(searched_in(moved, limit, options), searched_in(table, limit, options), 1e-9);
 }
 
 TEST_CASE("with a beam of all tokens and two steps it finds the likeliest of all sentences") {

@@ -154,6 +154,7 @@ TEST_CASE("greedy decoding and sampling keep to constraints: a prefix, no n-gram
   };
   refused({.repetition_penalty = 0}, "the repetition penalty must be above 0 and finite, not 0");
   refused({.prefixes = {{3}, {3}}}, "2 prefixes are given for 1 sequences");
+  refused({.prefixes = {{3, 4, 3, 4, 3}}}, "a prefix of 5 tokens leaves no room in a sequence of at most 5");
   refused({.prefixes = {{9}}}, "a prefix has token 9, which is none of the model's 5");
   const nn::Gpt gpt = noisy_gpt();
   const std::vector<i32> prompt{3, 1, 4, 1};

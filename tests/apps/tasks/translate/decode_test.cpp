@@ -190,6 +190,15 @@ TEST_CASE("--n-best writes a list for each line, and --prefix-file says how each
   const std::string few = written(saved.folder / "few", "j\n");
   CHECK(
       contains(errors(saved.arguments("--prefix-file '" + few + "' " + file)).text, "no line 2, but the text has one"));
+  const auto said_of = [&](const std::string& text) {
+    return errors(saved.arguments("--prefix-file '" + written(saved.folder / "wrong", text) + "' " + file)).text;
+  };
+  CHECK(contains(said_of("j\n\n\n\n"), "has more lines than the text, which has 3"));
+  CHECK(contains(said_of(std::string("j\n\0\n\n", 5)), ", line 2 is too long or not UTF-8, or has a NUL character"));
+  CHECK(contains(said_of(repeated("j ", 2000) + "\n\n\n"), "1 line or its prefix is too long for the model"));
+  // What several models say together are log-probabilities, and of one it is the same.
+  const std::string penalty = "--repetition-penalty 1.5 " + file;
+  CHECK(run(saved.arguments("--load '" + saved.path + "' " + penalty)).text == run(saved.arguments(penalty)).text);
   check_usage_error(saved.arguments("--n-best 6 " + file), "--n-best", "at most --beam, 5");
   check_usage_error(saved.arguments("--n-best 2 --scores " + file), "--n-best", "--scores");
 }
