@@ -118,7 +118,9 @@ Tokenizer tokenizer_of(const TextFiles& files, TokenKind kind, i64 vocabulary_si
 
 FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tokenizer, size_t most) {
   TextWriter writer(tokenizer.size(), most);
-  bool is_utf8 = true;
+  bool is_utf8 = true, file_has_ended = false;
+  const std::optional<i32> separator = tokenizer.separator();
+  std::optional<i32> latest;
   for_each_piece(paths, [&](const FilePiece& piece) {
     const std::string_view characters =
         piece.bytes.substr(0, piece.last ? piece.bytes.size() : whole_characters(piece.bytes));
@@ -128,11 +130,21 @@ FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tok
       is_utf8 = is_utf8 && first_not_utf8(used) == used.npos;
     else
       check_is_utf8(used, piece.offset);
-    const auto add = [&] { writer.add(tokenizer.tokens(used)); };
+    const std::string_view last_line = used.substr(used.rfind('\n') + 1);
+    const bool ends_with_separator =
+        separator && piece.last && std::string(last_line) + '\n' == tokenizer.text(*separator);
+    const auto add = [&] {
+      std::vector<i32> tokens = tokenizer.tokens(ends_with_separator ? std::string(used) + '\n' : std::string(used));
+      if (separator && file_has_ended && latest != separator && !tokens.empty() && tokens.front() != *separator)
+        tokens.insert(tokens.begin(), *separator);
+      writer.add(tokens);
+      if (!tokens.empty()) latest = tokens.back();
+    };
     if (piece.offset == 0)
       add();
     else
       within("from byte " + std::to_string(piece.offset + 1) + " on", add);
+    file_has_ended = piece.last;
     return used.size();
   });
   return {writer.finish(), is_utf8};

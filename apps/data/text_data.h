@@ -35,7 +35,8 @@ struct FileText {
   Text text;
   bool is_utf8 = true;
 };
-/// Errors: those of `tokenizer_of`; a character that is not in the alphabet. If the tokens take more than `most` bytes,
+/// With a separator, one stands between files, too, and the last line of a file is one without its line feed. Errors:
+/// those of `tokenizer_of`; a character that is not in the alphabet. If the tokens take more than `most` bytes,
 /// they go into a file.
 FileText read_tokens(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
                      size_t most = TextWriter::most_in_memory);

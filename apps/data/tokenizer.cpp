@@ -136,17 +136,19 @@ std::vector<i32> Tokenizer::tokens_of_document(std::string_view text) const {
   return result;
 }
 
-// The rest of a text must not begin within a separator, nor look as if it began with one.
+// The rest of a text must not begin within a separator, nor look as if it began with one, whatever follows.
 size_t Tokenizer::separable_prefix(std::string_view text) const {
   if (!separator_) return separable_in_document(text);
   const std::string& line = this->text(*separator_);
-  for (size_t end = text.rfind('\n') + 1;;) {
+  const size_t last_line = text.rfind('\n') + 1;
+  for (size_t end = line.starts_with(text.substr(last_line)) ? last_line : text.size();;) {
     end = separable_in_document(text.substr(0, end));
     if (end == 0) return 0;
     const size_t begin = text.rfind('\n', end - 1) + 1;  // of the line that is cut
     if (begin == end) return end;
-    if (text.substr(begin).starts_with(line)) return begin;
-    if (!text.substr(end).starts_with(line)) return end;
+    if (text.substr(begin).starts_with(line)) return begin + line.size();
+    const std::string_view rest = text.substr(end);
+    if (!rest.starts_with(line) && !line.starts_with(rest)) return end;
     --end;
   }
 }

@@ -78,7 +78,7 @@ class Tokenizer {
   std::vector<i32> tokens(std::string_view text) const;
   /// The length of the longest prefix of `text` that can be tokenised by itself when more text follows: its tokens,
   /// followed by those of the rest, are the tokens of the whole. SentencePiece reads a line at a time, of at most 4,096
-  /// bytes; byte pairs need whole words, and both of them whole lines if there is a separator.
+  /// bytes; byte pairs need whole words. With a separator, what may be one, or the beginning of one, is not cut.
   size_t separable_prefix(std::string_view text) const;
   /// What a token stands for: bytes, which need not be whole characters.
   const std::string& text(i32 token) const;

@@ -164,6 +164,28 @@ TEST_CASE("files are one text in their order, the same in memory and in a file, 
   }
 }
 
+TEST_CASE("a separator stands between files, once, and one that ends a file needs no line feed") {
+  const TemporaryFolder folder;
+  const std::string fixture = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/";
+  Tokenizer tokenizer(BytePairs::read(fixture + "vocab.json", fixture + "merges.txt"));
+  const std::vector<i32> whole = tokenizer.tokens("the dog\n"), rest = tokenizer.tokens("the cat\n");
+  tokenizer.separate_at("--");
+  std::vector<i32> expected = whole;
+  expected.push_back(*tokenizer.separator());
+  expected.insert(expected.end(), rest.begin(), rest.end());
+  const auto file = [&](const std::string& name, const std::string& text) {
+    std::ofstream(folder / name) << text;
+    return folder / name;
+  };
+  const std::string second = file("second", "the cat\n");
+  for (const std::string first : {"the dog\n", "the dog\n--", "the dog\n--\n"}) {
+    CAPTURE(first);
+    const Text text = read_tokens({file("first", first), second}, tokenizer).text;
+    CHECK(numbers(text) == expected);
+    CHECK(count_of(text, *tokenizer.separator()) == 1);
+  }
+}
+
 TEST_CASE("pieces are learned from the part for training alone, an alphabet from all") {
   const TemporaryFolder folder;
   // Nine tenths of the bytes have a, the last tenth has z.

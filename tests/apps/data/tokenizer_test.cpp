@@ -103,6 +103,12 @@ TEST_CASE("a text that is read in parts has the tokens of the whole, wherever th
   CHECK(Tokenizer(Alphabet("ab\u00e4")).separable_prefix("ab\xc3") == 2);
   CHECK(Tokenizer(pieces()).separable_prefix("the\nold") == 4);
   CHECK(Tokenizer(pieces()).separable_prefix("the old") == 0);
+  // A document may be one line, longer than the part of a file that is read at once.
+  CHECK(separated(Tokenizer(pieces()), "--").separable_prefix(std::string(5000, 'a')) == 4096);
+  const Tokenizer byte_pairs = separated(of_byte_pairs(), "--");
+  CHECK(byte_pairs.separable_prefix("the dog sees") == 7);
+  CHECK(byte_pairs.separable_prefix("the dog--") == 3);  // "--\n" after it would look like a separator
+  CHECK(byte_pairs.separable_prefix("the\n--\n") == 7);
 }
 
 TEST_CASE("a text without a prompt begins after a new line") {
