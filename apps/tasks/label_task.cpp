@@ -47,6 +47,26 @@ void take_kept(const std::vector<CLI::Option*>& options, const Metadata& metadat
   take_values(options, json_text(values), "load " + path, [] {});
 }
 
+// What a saved model is, and its tokens.
+struct SavedForm {
+  Metadata metadata;
+  nn::BertConfig config;
+  TextTokens tokens;
+};
+
+// Errors: the training is not finished; the model is another task's.
+SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished(task, path, metadata);
+  const nn::BertConfig config = nn::bert_config(path);
+  const bool has_head = config.head == head || (head == nn::BertHead::pretraining && config.has_words());
+  check(has_head, task, path, " was not saved by orrery ", task, " (its head is ",
+        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
+  const TextTokens tokens = TextTokens::of_model(metadata, path);
+  tokens.check_fit(config, path);
+  return {metadata, config, tokens};
+}
+
 // A saved model, as eval and run use it.
 struct Labeller {
   TextReader reader;
@@ -55,19 +75,14 @@ struct Labeller {
 
 Labeller labeller_of(const LabelTask& task, UseOptions& options) {
   const std::string& path = options.load;
-  const Metadata metadata = read_safetensors_metadata(path);
-  check_is_finished(task.name(), path, metadata);
-  const nn::BertConfig config = nn::bert_config(path);
-  check(config.head == task.head(), task.name(), path, " was not saved by orrery ", task.name(), " (its head is ",
-        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
-  take_kept(options.kept, metadata, path);
+  const SavedForm form = saved_form(task.name(), task.head(), path);
+  const nn::BertConfig& config = form.config;
+  take_kept(options.kept, form.metadata, path);
   constexpr i64 usual = 256;  // for models of others
   if (options.most_tokens == 0) options.most_tokens = std::min(usual, config.max_positions);
   if (options.most_tokens > config.max_positions)
     usage_error("--max-tokens", "must be at most the model's " + std::to_string(config.max_positions));
-  const TextTokens tokens = TextTokens::of_model(metadata, path);
-  tokens.check_fit(config, path);
-  return {{tokens, config, options.most_tokens}, nn::load<nn::Bert>(path, config)};
+  return {{form.tokens, config, options.most_tokens}, nn::load<nn::Bert>(path, config)};
 }
 
 // Numbers the labels that the model never saw after its own: they are never its answer. Error: they are very many.
@@ -249,24 +264,21 @@ struct ExportBert {
   std::string load, folder;
 };
 
-int export_bert(const std::string& task, const ExportBert& options) {
+int export_bert(const std::string& task, nn::BertHead head, const ExportBert& options) {
   const auto in_folder = [&](const char* name) { return (std::filesystem::path(options.folder) / name).string(); };
   std::error_code absent;
   for (const char* name : {"model.safetensors", "config.json", "vocab.txt", "tokenizer_config.json"})
     check(!std::filesystem::exists(in_folder(name), absent), task, in_folder(name), " exists; name another folder");
-  const Metadata kept = read_safetensors_metadata(options.load);
-  check_is_finished(task, options.load, kept);
-  const nn::BertConfig config = nn::bert_config(options.load);
-  const TextTokens tokens = TextTokens::of_model(kept, options.load);
-  tokens.check_fit(config, options.load);
+  const SavedForm form = saved_form(task, head, options.load);
+  const nn::BertConfig& config = form.config;
   nn::Bert model = nn::load<nn::Bert>(options.load, config);
   const std::string published = within("export " + options.load, [&] { return nn::published_json(config); });
-  Metadata metadata = tokens.metadata();
+  Metadata metadata = form.tokens.metadata();
   metadata["format"] = "pt";  // without it, transformers refuses the file
   make_folder(options.folder);
   nn::save(model, in_folder("model.safetensors"), metadata);
   write_text(in_folder("config.json"), published);
-  const WordPiece* const words = tokens.word_pieces();
+  const WordPiece* const words = form.tokens.word_pieces();
   if (words) {
     const Json about{{"tokenizer_class", "BertTokenizer"},
                      {"do_lower_case", words->lower_case()},
@@ -284,7 +296,7 @@ int export_bert(const std::string& task, const ExportBert& options) {
 
 }  // namespace
 
-void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task) {
+void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head) {
   auto options = std::make_shared<ExportBert>();
   CLI::App& command = add_command(
       parent, "export", "Write a model for Hugging Face's transformers",
@@ -293,7 +305,7 @@ void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task) 
           task + " export --load m/ --save for-transformers/");
   require(take_folders(add_file(command, "--load", options->load, "The model, or the folder of --save FOLDER/")));
   require(add_file(command, "--save", options->folder, "The folder, which is made if it is not there", "FOLDER"));
-  when_run(command, exit_code, [task, options] { return export_bert(task, *options); });
+  when_run(command, exit_code, [task, head, options] { return export_bert(task, head, *options); });
 }
 
 void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task) {
@@ -322,7 +334,7 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
                    "Write only so many, those that the model was least sure of, when all lines are read");
   show_default(options_of(run).back(), "");
-  add_bert_export(command, exit_code, task->name());
+  add_bert_export(command, exit_code, task->name(), task->head());
   needs_sub_command(command);
 }
 

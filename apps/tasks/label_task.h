@@ -51,8 +51,9 @@ void check_labels(const std::string& task, const std::string& path, size_t count
 std::string name_of(i32 label, const std::vector<std::string>& labels);
 
 /// Adds the sub-command `export`, which writes a BERT that `task` saved as a folder of Hugging Face's transformers:
-/// model.safetensors and config.json and, if its tokens are pieces of words, vocab.txt and tokenizer_config.json.
-void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task);
+/// model.safetensors and config.json and, if its tokens are pieces of words, vocab.txt and tokenizer_config.json. A
+/// model with another head is refused.
+void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head);
 
 /// Adds the command of a task to `program`, with its sub-commands train, eval, run and export.
 void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task);

@@ -243,7 +243,7 @@ void add_pretrain(CLI::App& program, int& exit_code) {
   require(take_folders(add_file(run, "--load", options->first, "The model, or the folder of --save FOLDER/")));
   add_threads(run, options->second);
   when_run(run, exit_code, [options] { return fill_lines(options->first, options->second); });
-  add_bert_export(command, exit_code, "pretrain");
+  add_bert_export(command, exit_code, "pretrain", nn::BertHead::pretraining);
   needs_sub_command(command);
 }
 

@@ -113,11 +113,12 @@ std::string RunOptions::in_folder(const std::string& path, bool is_new) {
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts) {
   begin_group(command, "Run");
   for (CLI::Option* option : add_products(command, run.products)) run.deciding.push_back(option);
-  run.deciding.push_back(change_text(
+  CLI::Option* init = change_text(
       take_folders(add_file(command, "--init", run.init,
                             "Start from the weights of this model, as far as they fit, and with its tokens, instead of "
                             "random ones; what does not fit is said")),
-      [](const std::string& path) { return std::filesystem::absolute(path).string(); }));
+      [](const std::string& path) { return std::filesystem::absolute(path).string(); });
+  run.deciding.push_back(init);
   const auto folder_of = [&run](bool is_new) {
     return [&run, is_new](const std::string& path) { return run.in_folder(path, is_new); };
   };
@@ -154,7 +155,7 @@ RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::
   add_choice(command, "--sum", run.sum, {"exact", "fast"},
              "How ranks add their gradients: in one order, with equal bits, or as MPI does it fastest");
   add_flag(command, "--hash", run.hash, "Print a fingerprint of losses, parameters and the optimiser's state");
-  return {resume, threads, print_config};
+  return {resume, threads, print_config, init};
 }
 
 void set_up(const RunOptions& run) {

@@ -66,7 +66,7 @@ int print_config(const RunOptions& run);
 
 /// Some of the added options, for programs that have more which exclude them.
 struct RunOptionHandles {
-  CLI::Option *resume, *threads, *print_config;
+  CLI::Option *resume, *threads, *print_config, *init;
 };
 /// Adds --products, --precision and --init, which are among the deciding options, --save, --overwrite, --print-config,
 /// --resume, --log, --time-limit, --max-memory, --threads and --hash. The options `texts`, the files to learn from,

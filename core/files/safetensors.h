@@ -61,8 +61,8 @@ struct FileSummary {
   Metadata metadata;
 };
 /// Reads every byte of a file, of any dtypes, and keeps none. Damaged tensors are not an error here. Errors otherwise
-/// as those of `read_safetensors`.
-FileSummary summarise_safetensors(const std::string& path);
+/// as those of `read_safetensors`. Without checksums, which are "" then, it reads the headers alone.
+FileSummary summarise_safetensors(const std::string& path, bool with_checksums = true);
 
 /// The metadata alone; checks the headers as `read_safetensors` does, and reads no tensor.
 Metadata read_safetensors_metadata(const std::string& path);

@@ -274,6 +274,22 @@ Gpt load_gpt(const std::string& given, i64 num_heads) {
   return built(config, std::move(file.tensors), path, operation);
 }
 
+GptConfig gpt_config(const std::string& given, i64 num_heads) {
+  const std::string path = model_file(given), operation = "load " + path;
+  const Metadata metadata = read_safetensors_metadata(path);
+  if (metadata.contains(std::string(config_key))) return config_of<GptConfig>(metadata, path);
+  const std::filesystem::path beside = std::filesystem::path(path).replace_filename("config.json");
+  Shapes shapes;
+  for (const TensorSummary& tensor : summarise_safetensors(path, false).tensors)
+    shapes.emplace(name_in_model(tensor.entry.name, gpt_names()), tensor.entry.shape);
+  std::error_code unreadable;
+  if (!shapes.contains(std::string(table)) || !std::filesystem::exists(beside, unreadable))
+    return load_gpt(given, num_heads).config;  // a name that metadata change; a head that may be a copy of the table
+  const GptConfig config = config_of_description(beside.string(), config_of_shapes(shapes, operation), operation);
+  check_size(config, path);
+  return config;
+}
+
 std::optional<GptConfig> gpt_of_shapes(const FileSummary& file) {
   if (file.metadata.contains(std::string(config_key))) return std::nullopt;
   Shapes shapes;

@@ -43,6 +43,10 @@ void save_published_gpt(Gpt& model, const std::string& path, Metadata metadata =
 /// model whose lm_head.weight differs from wte.weight. `load<Gpt>(path, config)` reads such files as `config` says.
 Gpt load_gpt(const std::string& path, i64 num_heads = 0);
 
+/// The configuration of the model that `load_gpt` makes of `path`. Weights are read only if neither the file nor a
+/// config.json says it. `num_heads` counts only then. Errors: those of `load_gpt` that concern it.
+GptConfig gpt_config(const std::string& path, i64 num_heads = 0);
+
 /// What the shapes say of a GPT of another program; num_heads is that of a published GPT of these sizes, else 0.
 /// Nothing for other files, and for those that have a configuration.
 std::optional<GptConfig> gpt_of_shapes(const FileSummary& file);

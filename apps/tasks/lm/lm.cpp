@@ -70,8 +70,9 @@ TextData data_of(const TextFiles& texts, const Tokenizer& tokenizer, i64 block) 
   const Phase phase("cutting " + listed(texts.training) + " into tokens");
   const FileText text = read_tokens(texts.training, tokenizer);
   const std::optional<i32> separator = tokenizer.separator();
-  check(!separator || count_of(text.text, *separator) > 0, "lm", "no line of ", listed(texts.training),
-        " is the separator, ", printable(separator ? tokenizer.text(*separator) : ""));
+  check(!separator || texts.training.size() > 1 || count_of(text.text, *separator) > 0, "lm", "no line of ",
+        listed(texts.training), " is the separator, ", printable(separator ? tokenizer.text(*separator) : ""),
+        "; a line that ends in '\\r\\n' is none");
   const std::string& validation = texts.validation;
   if (validation.empty())
     return within("read " + listed(texts.training), [&] { return split(text, tokenizer, block); });
@@ -95,6 +96,10 @@ class LmProgram final : public TrainingProgram {
   LmRecipe& recipe() override { return recipe_; }
 
   void add_options(CLI::App& command) override;
+  // A model of --init has its own form: a preset in the file of --config gives way, and one that is typed is an error.
+  void add_other_options(CLI::App&, const RunOptionHandles& handles) override {
+    exclude(preset_option_, {handles.init});
+  }
   void settle() override;
   void check_given() const override;
   std::vector<NamedFile> texts() const override { return named(all_texts()); }
@@ -118,7 +123,7 @@ class LmProgram final : public TrainingProgram {
   LmRecipe recipe_;
   std::string preset_ = "nanogpt", separator_;
   i64 block_ = recipe_.model.max_len;
-  CLI::Option *preset_option_ = nullptr, *block_option_ = nullptr;
+  CLI::Option *preset_option_ = nullptr, *block_option_ = nullptr, *tokens_option_ = nullptr;
   std::vector<CLI::Option*> rates_;                           // the first and the last one
   std::vector<std::pair<CLI::Option*, std::string>> fields_;  // of the model, with their options
   TextFiles given_;
@@ -158,14 +163,15 @@ void LmProgram::add_options(CLI::App& command) {
       add_file(command, "--valid", given_.validation,
                "Text to validate with; if not given, the last tenth of the text is held out, a million tokens at most");
   text_options = {text, validation};
-  add_choice(command, "--tokens", tokens_,
-             "What a token is: a character, a byte (for files that are not UTF-8), a piece of a word, or one of the "
-             "byte pairs of GPT-2, if --init names a model with these; a model of --init has its own tokens");
+  tokens_option_ = add_choice(
+      command, "--tokens", tokens_,
+      "What a token is: a character, a byte (for files that are not UTF-8), a piece of a word, or one of the "
+      "byte pairs of GPT-2, if --init names a model with these; a model of --init has its own tokens");
   add_whole_number(command, "--vocab-size", vocabulary_size_, 264, largest_vocabulary,
                    "The most tokens that sentencepiece may find, the 256 bytes among them");
   add_text(command, "--separator", separator_, "LINE",
-           "A line that stands between documents: the model reads one token for it, </s> of sentencepiece or the "
-           "<|endoftext|> of GPT-2; other tokens have none");
+           "A line that stands between documents, as the end of a file does: the model reads one token for it, </s> of "
+           "sentencepiece or the <|endoftext|> of GPT-2; other tokens have none");
   also_fitted = added_by(command, [&] {
     add_model_options(command);
     begin_group(command, training_group);
@@ -191,6 +197,8 @@ void LmProgram::settle() {
   recipe_.block = block_;
   if (starts_from_another && !is_given(rates_[0])) recipe_.rate = 5e-5;
   if (starts_from_another && !is_given(rates_[1])) recipe_.last_rate = recipe_.rate / 10;
+  if (recipe_.schedule == Schedule::cosine && recipe_.last_rate > recipe_.rate)
+    usage_error("--last-rate", "must be at most --rate: the cosine falls from one to the other");
   recipe_ = recipe_.resolved();
   check_heads(layer);
   const i64 width = layer.d_model / layer.num_heads;
@@ -216,14 +224,10 @@ void LmProgram::check_given() const {
 
 // The model has the form of the one that --init names, except what was typed.
 void LmProgram::use_model_of(const std::string& path) {
-  if (is_given(preset_option_)) usage_error("--preset", "is that of the model of --init");
   std::erase(run.deciding, preset_option_);
   constexpr i64 most_at_once = 256;
-  const Metadata kept = read_safetensors_metadata(path);
   const bool says_heads = is_given(fields_[1].first);
-  const LanguageModelConfig given = kept.contains(std::string(nn::config_key))
-                                        ? nn::config_of<LanguageModelConfig>(kept, path)
-                                        : nn::load_gpt(path, says_heads ? recipe_.model.layer.num_heads : 0).config;
+  const LanguageModelConfig given = nn::gpt_config(path, says_heads ? recipe_.model.layer.num_heads : 0);
   Json merged = parse_json_object(nn::to_json(given), "lm");
   const Json typed = parse_json_object(nn::to_json(recipe_.model), "lm");
   for (const auto& [option, field] : fields_) {
@@ -233,6 +237,9 @@ void LmProgram::use_model_of(const std::string& path) {
   }
   recipe_.model = within("lm", [&] { return LanguageModelConfig::of_json(json_text(merged)); });
   if (!is_given(block_option_)) block_ = std::min(given.max_len, most_at_once);
+  if (block_ > given.max_len && !recipe_.model.rotary)
+    usage_error("--block",
+                "must be at most the model's " + std::to_string(given.max_len) + ", the positions that it has learned");
   untied_ = !recipe_.model.tied;
 }
 
@@ -247,6 +254,11 @@ void LmProgram::read(const std::string& path, const Metadata& kept) {
           recipe_.model.vocab_size, " tokens and a list of ", tokenizer ? tokenizer->size() : 0);
   }
   check(tokenizer || run.resume.empty(), "lm", path, " does not say what its tokens are");
+  // A published model without its tokens would be tuned to others, which it never saw.
+  check(
+      tokenizer || path.empty() || is_given(tokens_option_), "lm", path,
+      " does not say what its tokens are: GPT-2's are read from vocab.json and merges.txt beside it (a tokenizer.json "
+      "is not); --tokens gives it others");
   if (!tokenizer) tokenizer = new_tokenizer(texts, tokens_, vocabulary_size_);
   if (!separator_.empty()) within("--separator", [&] { tokenizer->separate_at(separator_); });
   data_ = data_of(texts, *tokenizer, recipe_.length());

@@ -36,6 +36,7 @@ struct SampleOptions {
   nn::Constraints constraints;
   std::string prompt;
   i64 tokens = 500, beam = 0, n_best = 1, seed = 1, threads = 1;  // beam 0: tokens are drawn
+  CLI::Option* tokens_option = nullptr;
 };
 
 struct EvalOptions {
@@ -68,9 +69,12 @@ int print_likeliest(const LmModel& saved, const SampleOptions& options, std::vec
   if (options.n_best > options.beam) usage_error("--n-best", "must be at most --beam, " + std::to_string(options.beam));
   if (options.beam > tokenizer.size())
     usage_error("--beam", "must be at most " + std::to_string(tokenizer.size()) + ", the tokens of the model");
-  if (options.tokens < 1 || options.tokens > longest)
+  const i64 room = std::max<i64>(1, longest - std::ssize(prompt) + 1),
+            tokens = is_given(options.tokens_option) ? options.tokens : std::min(options.tokens, room);
+  if (tokens < 1 || tokens > longest)
     usage_error("--tokens", "must be from 1 to " + std::to_string(longest) + ", the model's length, with --beam");
-  const i64 most = longest - options.tokens + 1;
+  const std::vector<i32> whole_prompt = prompt;
+  const i64 most = longest - tokens + 1;
   if (std::ssize(prompt) > most) {
     std::cerr << "only the last " << most << " of the prompt's " << prompt.size() << ' ' << tokenizer.name()
               << " fit beside those to write\n";
@@ -83,16 +87,17 @@ int print_likeliest(const LmModel& saved, const SampleOptions& options, std::vec
                          .bos = prompt.back(),
                          .eos = tokenizer.end_of_text().value_or(-1),
                          .stopped = [&] { return interrupt.requested(); }};
-  search.constraints.prompt = prompt;
+  search.constraints.prompt = whole_prompt;
   const auto decoder = nn::stepwise_decoder(saved.model, std::span(prompt).first(prompt.size() - 1), longest);
-  const auto found = nn::n_best_search(*decoder, std::vector<i64>{options.tokens}, search);
+  const auto found = nn::n_best_search(*decoder, std::vector<i64>{tokens}, search);
   if (found.empty()) return interrupted;
   for (const nn::Hypothesis& each : found[0]) {
     std::string text = options.prompt;
     for (const i32 token : each.tokens)
       if (token != search.eos) text += tokenizer.text(token);
     if (options.n_best > 1)
-      std::cout << numbers("%.4f\t", each.score) << json_text(Json(text)) << '\n';
+      std::cout << numbers("%.4f\t", each.score)
+                << (isatty(STDOUT_FILENO) == 1 ? json_in_ascii(Json(text)) : json_text(Json(text))) << '\n';
     else
       std::cout << for_reader(text, STDOUT_FILENO) << '\n';
   }
@@ -183,6 +188,9 @@ void add_source(CLI::App& command, LmSource& source) {
   add_file(command, "--characters", source.characters,
            "Only for a model of another program that has characters as tokens, such as nanoGPT's shakespeare_char: the "
            "text that it was trained on, which has these characters");
+  add_text(command, "--separator", source.separator, "LINE",
+           "Only for a model that keeps none, such as a published GPT-2: the line that stands between documents, as in "
+           "`lm train`");
 }
 
 }  // namespace
@@ -197,7 +205,7 @@ std::optional<Tokenizer> tokens_of_model(const Metadata& metadata, const std::st
 }
 
 LmModel load_lm(const LmSource& source) {
-  const auto& [path, heads, characters] = source;
+  const auto& [path, heads, characters, separator] = source;
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("lm", path, metadata);
   const std::optional<Tokenizer> tokens = tokens_of_model(metadata, path);
@@ -210,6 +218,9 @@ LmModel load_lm(const LmSource& source) {
   LmModel saved{tokens ? *tokens : Tokenizer(Alphabet(read_text(characters))), nn::load_gpt(path, heads)};
   check(saved.model.config.vocab_size == saved.tokenizer.size(), "lm", path, " holds a model of ",
         saved.model.config.vocab_size, " tokens and a list of ", saved.tokenizer.size());
+  check(separator.empty() || !saved.tokenizer.separator(), "lm", path,
+        " says what its separator is: leave --separator out");
+  if (!separator.empty()) within("--separator", [&] { saved.tokenizer.separate_at(source.separator); });
   return saved;
 }
 
@@ -230,7 +241,9 @@ void add_lm_sample(CLI::App& lm, int& exit_code) {
                   "Example:\n  orrery lm sample --load shakespeare.safetensors --prompt ROMEO: --top-k 40");
   add_source(command, options->load);
   add_text(command, "--prompt", options->prompt, "TEXT", "Text to continue; without it, a new line that is not shown");
-  add_whole_number(command, "--tokens", options->tokens, 0, 1000000000, "Tokens to write");
+  options->tokens_option =
+      add_whole_number(command, "--tokens", options->tokens, 0, 1000000000,
+                       "Tokens to write; with --beam, if not given, no more than the model sees beside the prompt");
   const std::vector<CLI::Option*> of_drawing = added_by(command, [&] {
     add_number(command, "--temperature", options->sampling.temperature, 0, 1000,
                "Below 1 prefers likely tokens, above 1 others too; 0 always takes the likeliest");

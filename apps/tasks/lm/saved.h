@@ -37,12 +37,13 @@ struct LmSource {
   std::string path;
   i64 heads = 0;           ///< 0: what the file says
   std::string characters;  ///< the name of a text whose characters are the tokens; "": what the file says
+  std::string separator;   ///< the line between documents; "": what the file says
 };
 /// The tokens that the metadata of the model at `path` say or, of a published GPT-2, the vocab.json and merges.txt
 /// beside it; nothing if there are neither. Errors: damaged metadata; those of `BytePairs::read`.
 std::optional<Tokenizer> tokens_of_model(const Metadata& metadata, const std::string& path);
 /// Reads a model. Errors: those of `nn::load_gpt`; tokens that neither the file nor `characters` says, or both; as many
-/// tokens as the model does not have.
+/// tokens as the model does not have; those of `Tokenizer::separate_at`; a separator besides that of the file.
 LmModel load_lm(const LmSource& source);
 
 /// --load and --heads, which find a GPT. Heads are 0 if the option is not given.

@@ -84,4 +84,7 @@ TEST_CASE("a text is learned with the tokens of the model that --init names") {
   CHECK(contains(tuned.text, "characters of 5 kinds"));
   CHECK_FALSE(contains(tuned.text, "not in it"));
   check_failure(quoted_program + "lm train '" + foreign + "'" + tune, "'x', is not one of the model's 5");
+  const Result alike = errors("lm train --init '" + model + "' --config '" + model + "'");  // which names a preset
+  CHECK(alike.exit_code == 0);
+  CHECK(contains(alike.text, "starting from " + model + "\n"));
 }

@@ -119,9 +119,9 @@ TEST_CASE("a published GPT-2 writes, is fine-tuned with its own tokens and separ
   const Result sample = run("lm sample --prompt 'the dog' --tokens 40" + load);
   CHECK(sample.exit_code == 0);
   CHECK(sample.text.starts_with("the dog"));
-  const auto loss_of = [&](const std::string& model) {
+  const auto loss_of = [&](const std::string& model, const std::string& more = "") {
     double loss = 0;
-    const std::string said = run("lm eval --whole '" + text + "' --load '" + model + "'").text;
+    const std::string said = run("lm eval --whole '" + text + "' --load '" + model + "'" + more).text;
     CHECK(std::sscanf(said.c_str(), "loss %lf nats", &loss) == 1);
     return loss;
   };
@@ -134,8 +134,12 @@ TEST_CASE("a published GPT-2 writes, is fine-tuned with its own tokens and separ
   CHECK_FALSE(contains(trained.text, "not in it"));
   CHECK_FALSE(contains(trained.text, "left over"));
   CHECK(loss_of(tuned) < loss_of(gpt2) - 1);
+  CHECK(loss_of(gpt2, " --separator --") != loss_of(gpt2));  // a token between documents, as in the training
+  CHECK(loss_of(tuned) < loss_of(gpt2, " --separator --"));
+  check_failure(quoted_program + "lm eval --load '" + tuned + "' --separator --", "says what its separator is");
   const nn::GptConfig config = nn::load_gpt(tuned).config;
   CHECK(config == nn::load_gpt(gpt2).config);  // all 32 positions, too
+  for (const std::string& model : {gpt2, tuned}) CHECK(nn::gpt_config(model) == config);
   const std::string asked = run("lm train --print-config --config '" + tuned + "'").text;
   CHECK(contains(asked, "\"block\": 8"));
   CHECK(line(run("lm train --threads 1 --hash --config '" + tuned + "'").text, -2) ==
@@ -147,6 +151,12 @@ TEST_CASE("a published GPT-2 writes, is fine-tuned with its own tokens and separ
   CHECK(std::stod(line(three, 0)) > std::stod(line(three, 2)));
   CHECK(std::count(three.begin(), three.end(), '\n') == 3);
   check_usage_error("lm sample --load '" + tuned + "' --n-best 2", "--n-best", "--beam");
+  CHECK(run("lm sample --load '" + tuned + "' --prompt 'the' --beam 2").text.starts_with("the"));  // as much as fits
+  const std::string prompt = "the dog sees the cat .";  // of which a model that writes 30 tokens sees the last three
+  const Result unlike =
+      run("lm sample --load '" + tuned + "' --beam 2 --tokens 30 --no-repeat-ngram 1 --prompt '" + prompt + "'");
+  REQUIRE(unlike.text.starts_with(prompt));
+  CHECK_FALSE(contains(unlike.text.substr(prompt.size()), " dog"));
   REQUIRE(run("lm export --load '" + tuned + "' --save '" + out + "'").exit_code == 0);
   for (const std::string name : {"/vocab.json", "/merges.txt"}) CHECK(contents(out + name) == contents(gpt2 + name));
   CHECK(nlohmann::json::parse(contents(out + "/config.json")).at("eos_token_id") == 0);
@@ -157,6 +167,10 @@ TEST_CASE("a published GPT-2 writes, is fine-tuned with its own tokens and separ
   check_failure(quoted_program + "lm train '" + text + "' --tokens bpe", "--tokens bpe are those of a published GPT-2");
   check_failure(quoted_program + "lm train '" + text + "' --separator --", "characters have no token that is no text");
   check_usage_error(train + "--preset gpt2", "--preset", "--init");
+  check_usage_error(train + "--block 64", "--block", "must be at most the model's 32");
+  check_usage_error(train + "--rate 1e-5 --last-rate 1e-4", "--last-rate", "must be at most --rate");
+  const auto options = nlohmann::json::parse(run(train + "--rate 3e-5 --print-config").text);
+  CHECK(options.at("last-rate").get<double>() == doctest::Approx(3e-6));
 }
 
 TEST_CASE("a published GPT-2 whose merges.txt is missing or broken is refused in one line that names it") {
@@ -173,4 +187,7 @@ TEST_CASE("a published GPT-2 whose merges.txt is missing or broken is refused in
     written(copy + "/merges.txt", "#version: 0.2\nq q\n");
     check_failure(quoted_program + command, "read " + copy + "/merges.txt: line 2, 'q q', must be two tokens of");
   }
+  for (const std::string name : {"/vocab.json", "/merges.txt"}) std::filesystem::remove(copy + name);
+  check_failure(quoted_program + "lm train '" + text + "' --init '" + copy + "'",
+                "GPT-2's are read from vocab.json and merges.txt beside it");
 }
