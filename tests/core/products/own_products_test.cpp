@@ -178,9 +178,8 @@ TEST_CASE("C is cut into a grid of tiles of equal work, at the borders of blocks
                                                   {6, 1536, 768, 3, 2},
                                                   {16, 3072, 768, 8, 2},
                                                   {7, 700, 700, 7, 1}}) {
-    CAPTURE(count);
-    CAPTURE(m);
-    CAPTURE(n);
+    const Shape sizes{count, m, n};
+    CAPTURE(sizes);
     const small::Threads scope(static_cast<int>(count));
     std::vector<Tile> tiles(static_cast<size_t>(packed_tiles(m, n, 8)));
     REQUIRE(static_cast<i64>(tiles.size()) == down * across);
