@@ -6,6 +6,7 @@
 
 #include "apps/data/characters.h"
 #include "apps/data/sentencepiece.h"
+#include "apps/data/table.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "core/error.h"
@@ -42,28 +43,11 @@ bool is_surely_too_long(std::string_view line, bool segmented, i64 most) {
   return words > most || (!segmented && characters > most * static_cast<i64>(longest_piece));
 }
 
-}  // namespace
-
-bool has_nul(std::string_view line) { return line.find('\0') != line.npos; }
-
-bool is_empty(std::string_view line) { return line.find_first_not_of(ascii_space) == line.npos; }
-
-std::string PairCounts::text(i64 most_tokens) const {
-  std::string left_out;
-  const auto add = [&](i64 count, const std::string& kind) {
-    if (count > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(count) + ' ' + kind;
-  };
-  add(empty, "with an empty side");
-  add(not_utf8, "not UTF-8 text");
-  add(with_nul, "with a NUL character");
-  add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
-  const std::string all = std::to_string(lines) + (lines == 1 ? " pair" : " pairs");
-  return left_out.empty() ? all : std::to_string(used()) + " of " + all + " (left out: " + left_out + ')';
-}
-
-LinePairs read_pairs(const std::string& source_path, const std::string& target_path, Spelling spelling) {
-  LinePairs pairs{.source_text = std::make_shared<const std::string>(read_text(source_path)),
-                  .target_text = std::make_shared<const std::string>(read_text(target_path))};
+// The pairs of two texts. Error: they have different numbers of lines.
+LinePairs pairs_of(std::string source, std::string target, Spelling spelling, const std::string& source_path,
+                   const std::string& target_path) {
+  LinePairs pairs{.source_text = std::make_shared<const std::string>(std::move(source)),
+                  .target_text = std::make_shared<const std::string>(std::move(target))};
   const std::vector<std::string_view> sources = lines_spelled(pairs.source_text, spelling),
                                       targets = lines_spelled(pairs.target_text, spelling);
   check(sources.size() == targets.size(), corpus_operation, source_path, " has ", sources.size(), " lines and ",
@@ -81,6 +65,62 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
       pairs.target.push_back(targets[i]);
     }
   }
+  return pairs;
+}
+
+// The first words of a field, as a line.
+std::string field_line(std::string_view field, i64 most_words) {
+  std::string line;
+  for (size_t begin = 0; most_words > 0; --most_words) {
+    begin = field.find_first_not_of(ascii_space, begin);
+    if (begin == field.npos) break;
+    const size_t end = std::min(field.find_first_of(ascii_space, begin), field.size());
+    line.append(line.empty() ? "" : " ").append(field.substr(begin, end - begin));
+    begin = end;
+  }
+  return line;
+}
+
+}  // namespace
+
+bool has_nul(std::string_view line) { return line.find('\0') != line.npos; }
+
+bool is_empty(std::string_view line) { return line.find_first_not_of(ascii_space) == line.npos; }
+
+std::string PairCounts::text(i64 most_tokens) const {
+  std::string left_out;
+  const auto add = [&](i64 count, const std::string& kind) {
+    if (count > 0) left_out += (left_out.empty() ? "" : ", ") + std::to_string(count) + ' ' + kind;
+  };
+  add(empty, "with an empty side");
+  add(not_utf8, "not UTF-8 text");
+  add(with_nul, "with a NUL character");
+  add(too_long, "longer than " + std::to_string(most_tokens) + " tokens");
+  const std::string all = std::to_string(lines) + (lines == 1 ? " pair" : " pairs");
+  const std::string of_all =
+      left_out.empty() ? all : std::to_string(used()) + " of " + all + " (left out: " + left_out + ')';
+  if (cut == 0) return of_all;
+  return of_all + ", " + std::to_string(cut) + " cut off at " + std::to_string(most_tokens) + " tokens";
+}
+
+LinePairs read_pairs(const std::string& source_path, const std::string& target_path, Spelling spelling) {
+  return pairs_of(read_text(source_path), read_text(target_path), spelling, source_path, target_path);
+}
+
+LinePairs read_pairs(const std::string& path, const PairColumns& columns, i64 most_words, Spelling spelling) {
+  const Table table = read_table(path);
+  std::string texts[2];
+  for (const bool is_target : {false, true}) {
+    const size_t column = table.column(is_target ? columns.target : columns.source);
+    for (size_t i = 0; i < table.rows.size(); ++i) {
+      const std::string line = field_line(table.rows[i][column], most_words);
+      check(!line.empty(), corpus_operation, table.place(i), ": ", printable(table.names[column]), " is empty");
+      texts[is_target].append(line) += '\n';
+    }
+  }
+  LinePairs pairs = pairs_of(std::move(texts[0]), std::move(texts[1]), spelling, path, path);
+  pairs.counts.lines += table.empty_lines;
+  pairs.counts.empty += table.empty_lines;
   return pairs;
 }
 
@@ -145,12 +185,19 @@ std::vector<std::string_view> lines_to_learn(const LinePairs& pairs, bool segmen
   return sources;
 }
 
-Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens) {
+Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens, TooLong too_long) {
   Corpus corpus;
   corpus.counts = pairs.counts;
   for (size_t i = 0; i < pairs.source.size(); ++i) {
-    const std::vector<i32> source = vocabulary.ids(pairs.source[i]), target = vocabulary.ids(pairs.target[i]);
-    if (static_cast<i64>(std::max(source.size(), target.size())) > most_tokens) {
+    std::vector<i32> source = vocabulary.ids(pairs.source[i]), target = vocabulary.ids(pairs.target[i]);
+    const size_t most = static_cast<size_t>(most_tokens);
+    const bool is_long = std::max(source.size(), target.size()) > most;
+    if (is_long && too_long == TooLong::cut) {
+      ++corpus.counts.cut;
+      source.resize(std::min(source.size(), most));
+      target.resize(std::min(target.size(), most));
+    }
+    if (is_long && too_long == TooLong::left_out) {
       ++corpus.counts.too_long;
     } else if (source.empty() || target.empty()) {
       ++corpus.counts.empty;

@@ -1,4 +1,5 @@
-// Chapter 9. Parallel text: two files, where line i of one is the translation of line i of the other.
+// Chapter 9. Parallel text: two files, where line i of one is the translation of line i of the other; or two columns of
+// a table, such as texts and their summaries.
 //
 // A pair that cannot be used is left out as a pair, so that the two sides never lose step with each other, and counted
 // by its kind. Files of unequal length are an error, because nobody can tell which line is missing.
@@ -26,11 +27,13 @@ struct PairCounts {
   i64 not_utf8 = 0;  ///< pairs of which at least one side is not UTF-8
   i64 with_nul = 0;  ///< pairs of UTF-8 of which at least one side has a NUL
   i64 too_long = 0;  ///< pairs of which at least one side has too many tokens
+  i64 cut = 0;       ///< used pairs of which a side was cut off at so many tokens
 
   /// The pairs that are used.
   i64 used() const { return lines - empty - not_utf8 - with_nul - too_long; }
   /// "29000 pairs", and if some are left out
-  /// "28990 of 29000 pairs (left out: 7 with an empty side, 3 longer than 256 tokens)".
+  /// "28990 of 29000 pairs (left out: 7 with an empty side, 3 longer than 256 tokens)"; at the end perhaps
+  /// ", 12 cut off at 256 tokens".
   std::string text(i64 most_tokens) const;
 };
 
@@ -49,6 +52,15 @@ enum class Spelling { normalized, as_it_is };
 /// read or is empty; files with different numbers of lines, naming both.
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path,
                      Spelling spelling = Spelling::normalized);
+
+/// Two columns of a table (table.h).
+struct PairColumns {
+  std::string source, target;
+};
+/// The pairs in these columns. Line ends inside a field are spaces. Only its first `most_words` words are read, each of
+/// which is a token or more. Errors: those of `read_table` and `Table::column`; a field with nothing but whitespace,
+/// naming its row.
+LinePairs read_pairs(const std::string& table, const PairColumns& columns, i64 most_words, Spelling spelling);
 
 /// The pairs to train with, and those held out for validation.
 struct SplitPairs {
@@ -89,7 +101,11 @@ struct Corpus {
 /// with, and a line of 100,000 words alone would take SentencePiece minutes. Error: there is none.
 std::vector<std::string_view> lines_to_learn(const LinePairs& pairs, bool segmented, i64 most_tokens);
 
-/// The pairs of at most `most_tokens` tokens on each side. Error: there is none.
-Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens);
+/// What becomes of a side with too many tokens.
+enum class TooLong { left_out, cut };
+/// The pairs of at most `most_tokens` tokens on each side, or all of them, each side cut off there. Error: there is
+/// none.
+Corpus corpus_of(const LinePairs& pairs, const Vocabulary& vocabulary, i64 most_tokens,
+                 TooLong too_long = TooLong::left_out);
 
 }  // namespace orrery::translate

@@ -11,7 +11,7 @@
 namespace orrery {
 namespace {
 
-// Draws a tenth of the texts for validation; equal texts stay together.
+// Draws a tenth of the texts for validation; equal texts stay together. Of stories, takes the last tenth.
 void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held, i64 seed, const std::string& task,
               const std::string& path) {
   Rng numbers = random_numbers(seed, Purpose::held_out);
@@ -19,8 +19,10 @@ void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held,
   const std::vector<i64> order = numbers.permutation(std::ssize(texts));
   for (size_t i = 0; i < std::max<size_t>(1, texts.size() / 10); ++i)
     drawn.insert(texts[static_cast<size_t>(order[i])].words);
-  const auto first_held = std::stable_partition(texts.begin(), texts.end(),
-                                                [&](const LabelledText& text) { return !drawn.contains(text.words); });
+  const i64 stories = texts.back().story, kept_stories = stories - std::max<i64>(1, stories / 10);
+  const auto first_held = std::stable_partition(texts.begin(), texts.end(), [&](const LabelledText& text) {
+    return stories > 0 ? text.story <= kept_stories : !drawn.contains(text.words);
+  });
   held.assign(first_held, texts.end());
   texts.erase(first_held, texts.end());
   check(!texts.empty(), task, path, " has too few different texts to hold some out; --valid names others");
@@ -31,22 +33,25 @@ void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held,
 void BertTraining::add_options(CLI::App& command) {
   text_options = {add_file(command, "FILE", file_, file_help())};
   begin_group(command, "Text");
-  text_options.push_back(add_file(command, "--valid", valid_,
-                                  "Texts to validate with; if not given, a tenth of the others is held out, drawn by "
-                                  "the seed"));
+  const std::string held = has_stories() ? "the last tenth of the stories" : "a tenth of the others",
+                    found = has_stories() ? "their words are the tokens" : "those that SentencePiece finds",
+                    drawn = has_stories() ? "" : ", drawn by the seed";
+  text_options.push_back(
+      add_file(command, "--valid", valid_, "Texts to validate with; if not given, " + held + " is held out" + drawn));
   add_columns(command);
   max_tokens_ =
       add_whole_number(command, "--max-tokens", most_tokens_, 3, 65536,
                        "Tokens that the model reads at once, [CLS] and [SEP] included; a longer text loses its end, "
                        "which is counted, or becomes several in pretraining. At most the positions of --init");
-  add_file(command, "--vocab", vocabulary_file_,
-           "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, those "
-           "that SentencePiece finds");
+  add_file(
+      command, "--vocab", vocabulary_file_,
+      "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, " + found);
   from_scratch_ = added_by(command, [&] {
-    add_whole_number(command, "--vocab-size", vocabulary_size_, first_piece_id + 1, largest_vocabulary,
-                     "The most tokens that SentencePiece may find");
+    if (!has_stories())
+      add_whole_number(command, "--vocab-size", vocabulary_size_, first_piece_id + 1, largest_vocabulary,
+                       "The most tokens that SentencePiece may find");
     begin_group(command, "Model");
-    add_fields(command, config_, {"num_layers", "num_heads", "d_model", "d_ff"});
+    add_fields(command, config_, {"num_layers", "repeats", "num_heads", "d_model", "d_ff"});
   });
   add_fields(command, config_, {"dropout"});
   begin_group(command, training_group);
@@ -108,6 +113,7 @@ Task& BertTraining::build() {
 Metadata BertTraining::of_model() const {
   Metadata metadata = tokens_->metadata();
   metadata[std::string(nn::config_key)] = nn::to_json(model_->config);
+  metadata[std::string(task_key)] = program();
   return metadata;
 }
 
@@ -131,11 +137,17 @@ void BertTraining::take_tokens(const std::string& path, const Metadata& kept, co
   } else {
     std::vector<std::string_view> lines;
     for (const LabelledText& text : texts) lines.insert(lines.end(), text.words.begin(), text.words.end());
-    tokens_.emplace(within("read " + file_, [&] { return Vocabulary::of_text(lines, vocabulary_size_); }));
+    tokens_.emplace(within("read " + file_, [&] {
+      return has_stories() ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, vocabulary_size_);
+    }));
   }
   if (path.empty()) {
     config_.vocab_size = tokens_->size();
     config_.max_positions = most_tokens_;
+    constexpr i64 most_segments = 128;
+    for (const LabelledText& text : texts)
+      if (text.story > 0)
+        config_.type_vocab_size = std::clamp(std::ssize(text.words), config_.type_vocab_size, most_segments);
   }
   if (!is_given(max_tokens_)) most_tokens_ = std::min(most_tokens_, config_.max_positions);
   config_.pad_id = tokens_->pad();

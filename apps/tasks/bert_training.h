@@ -44,6 +44,8 @@ class BertTraining : public TrainingProgram, public Task {
   /// Adds the options that say which columns of a file are read.
   virtual void add_columns(CLI::App& command) = 0;
   virtual nn::BertHead head() const = 0;
+  /// Whether texts are questions about stories (label_task.h).
+  virtual bool has_stories() const { return false; }
   /// The texts of a file. Errors, naming file and row: a column is missing, a text is empty.
   virtual std::vector<LabelledText> read_file(const std::string& path) const = 0;
   /// What follows from all texts to learn, such as the labels of `config_`; what they were is that of --init.

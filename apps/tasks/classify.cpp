@@ -51,8 +51,12 @@ class Classify final : public LabelTask {
     add_text(command, "--label", label_, "COLUMN", "The column of their labels; if not given, label");
   }
   std::vector<LabelledText> read(const std::string& path) const override;
-  std::vector<Score> scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const override;
-  std::string table(const JudgedTexts& texts, const std::vector<std::string>& labels) const override;
+  std::vector<Score> scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const override {
+    return label_scores(texts, labels);
+  }
+  std::string table(const JudgedTexts& texts, const std::vector<std::string>& labels) const override {
+    return label_table(texts, labels);
+  }
 
  private:
   std::string text_ = "text", label_ = "label";
@@ -75,8 +79,10 @@ std::vector<LabelledText> Classify::read(const std::string& path) const {
   return texts;
 }
 
+}  // namespace
+
 // Labels that neither occur nor are an answer do not count.
-std::vector<Score> Classify::scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const {
+std::vector<Score> label_scores(const JudgedTexts& texts, const std::vector<std::string>& labels) {
   const Confusion confusion(texts, labels.size());
   double right = 0, f1 = 0, occur = 0;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -89,7 +95,7 @@ std::vector<Score> Classify::scores(const JudgedTexts& texts, const std::vector<
 }
 
 // The whole matrix of a few labels; of many, what is confused most often.
-std::string Classify::table(const JudgedTexts& texts, const std::vector<std::string>& labels) const {
+std::string label_table(const JudgedTexts& texts, const std::vector<std::string>& labels) {
   constexpr size_t most_columns = 8, widest = 12, most_pairs = 10;
   const Confusion confusion(texts, labels.size());
   std::string table;
@@ -114,8 +120,6 @@ std::string Classify::table(const JudgedTexts& texts, const std::vector<std::str
     table += (i > 0 ? "\n" : "") + std::to_string(-pairs[i].first) + " times " + pairs[i].second;
   return table;
 }
-
-}  // namespace
 
 void add_classify(CLI::App& program, int& exit_code) {
   add_label_task(program, exit_code, std::make_shared<Classify>());

@@ -1,4 +1,4 @@
-// Chapter 9. The options for constraints on what is written, of `orrery lm sample` and `orrery translate decode`.
+// Chapter 9. The options for constraints on what is written, of `orrery lm sample`, `translate decode` and `summarise`.
 #pragma once
 
 #include "apps/program/options.h"

@@ -34,19 +34,6 @@ struct UseOptions {
   std::vector<CLI::Option*> kept;  // of which a model says the values
 };
 
-// Takes the values of those of `options` that were not typed from the options of the model's training, if it has any.
-void take_kept(const std::vector<CLI::Option*>& options, const Metadata& metadata, const std::string& path) {
-  const auto found = metadata.find(options_key);
-  if (found == metadata.end()) return;
-  const Json all = parse_json_object(found->second, "load " + path);
-  Json values = Json::object();
-  for (const CLI::Option* option : options) {
-    const std::string name = typed_name(option).substr(2);
-    if (all.contains(name)) values[name] = all.at(name);
-  }
-  take_values(options, json_text(values), "load " + path, [] {});
-}
-
 // What a saved model is, and its tokens.
 struct SavedForm {
   Metadata metadata;
@@ -146,16 +133,6 @@ int judge_file(const LabelTask& task, UseOptions& options) {
   return done;
 }
 
-// A line that somebody typed: a whole text, or its words; nothing of a line that cannot be read.
-LabelledText text_in(const translate::Line& line, nn::BertHead head) {
-  if (!line.is_whole || first_not_utf8(line.text) != line.text.npos || translate::is_empty(line.text)) return {};
-  if (head == nn::BertHead::sentence) return {.words = {line.text}};
-  LabelledText text;
-  std::istringstream words(line.text);
-  for (std::string word; words >> word;) text.words.push_back(word);
-  return text;
-}
-
 // Writes the answers for each line, or at the end those that the model was least sure of.
 class AnswerWriter {
  public:
@@ -163,7 +140,7 @@ class AnswerWriter {
 
   void write(const LabelledText& text, const std::string& line, const JudgedText& said) {
     const bool of_words = config_.head == nn::BertHead::token;
-    for (size_t i = 0; i < text.words.size(); ++i) {
+    for (size_t i = 0; i < said.answers.size(); ++i) {
       const auto& [label, probability] = said.answers[i];
       const std::string name = name_of(label, config_.labels), share = numbers("%.4f", probability);
       std::string shown = of_words ? joined({text.words[i], name, share}, "\t") : joined({name, share, line}, "\t");
@@ -198,20 +175,26 @@ int label_lines(const LabelTask& task, UseOptions& options) {
   translate::LineReader reader(STDIN_FILENO, "standard input");
   AnswerWriter writer(saved.model.config, options.unsure);
   i64 lines_read = 0, left_out = 0, first_left_out = 0, cut = 0;
+  std::vector<std::string> earlier;
   const auto stopped = [&] { return interrupt.requested(); };
   while (std::cout.good() && !stopped()) {
     const std::vector<translate::Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
     std::vector<LabelledText> texts;
+    std::vector<std::string> shown;
     for (const translate::Line& line : lines) {
-      texts.push_back(text_in(line, task.head()));
       ++lines_read;
-      if (texts.back().words.empty() && left_out++ == 0) first_left_out = lines_read;
+      const bool can_be_read = line.is_whole && first_not_utf8(line.text) == line.text.npos;
+      const std::optional<LabelledText> text = can_be_read ? task.text_of(line.text, earlier) : LabelledText();
+      if (!text) continue;
+      if (text->words.empty() && left_out++ == 0) first_left_out = lines_read;
+      texts.push_back(*text);
+      shown.push_back(line.text);
     }
     const EncodedTexts encoded = saved.reader(texts);
     const JudgedTexts said = judged(saved.model, encoded);
     for (size_t i = 0; i < texts.size(); ++i) {
-      writer.write(texts[i], lines[i].text, said[i]);
+      writer.write(texts[i], shown[i], said[i]);
       cut += encoded[i].is_cut;
     }
   }
@@ -252,6 +235,15 @@ std::pair<CLI::App&, std::shared_ptr<UseOptions>> add_use(CLI::App& parent, int&
 void check_labels(const std::string& task, const std::string& path, size_t count) {
   constexpr size_t most = 1000;
   check(count <= most, task, path, " has more than ", most, " different labels: is it the right column?");
+}
+
+std::optional<LabelledText> LabelTask::text_of(const std::string& line, std::vector<std::string>&) const {
+  if (translate::is_empty(line)) return LabelledText();
+  if (head() == nn::BertHead::sentence) return LabelledText{.words = {line}};
+  LabelledText text;
+  std::istringstream words(line);
+  for (std::string word; words >> word;) text.words.push_back(word);
+  return text;
 }
 
 std::string name_of(i32 label, const std::vector<std::string>& labels) {

@@ -21,7 +21,10 @@ namespace {
 // `orrery TASK train`, all that its options say, and what it trains.
 class LabelTraining final : public BertTraining {
  public:
-  explicit LabelTraining(std::shared_ptr<LabelTask> task) : task_(std::move(task)) {}
+  explicit LabelTraining(std::shared_ptr<LabelTask> task) : task_(std::move(task)) {
+    constexpr i64 usual_tokens = 128, of_stories = 512;
+    most_tokens_ = task_->has_stories() ? of_stories : usual_tokens;
+  }
 
   std::string program() const override { return task_->name(); }
   void started() override;
@@ -35,8 +38,8 @@ class LabelTraining final : public BertTraining {
 
   std::vector<Items> draw(i64 step, i64 micro_batches) override;
   BatchLoss loss(i64 micro_batch, nn::Pass& pass) override {
-    const auto& [ids, labels] = drawn_[static_cast<size_t>(micro_batch)];
-    return {cross_entropy(model_->logits(model_->hidden(ids, {}, pass), pass), labels)};
+    const auto& [ids, segments, labels] = drawn_[static_cast<size_t>(micro_batch)];
+    return {cross_entropy(model_->logits(model_->hidden(ids, segments, pass), pass), labels)};
   }
   double loss_of_guessing() const override { return std::log(std::ssize(config_.labels)); }
   std::vector<Score> evaluate() override {
@@ -48,6 +51,7 @@ class LabelTraining final : public BertTraining {
   std::string file_help() const override { return "Texts to learn with their labels, UTF-8"; }
   void add_columns(CLI::App& command) override { task_->add_columns(command); }
   nn::BertHead head() const override { return task_->head(); }
+  bool has_stories() const override { return task_->has_stories(); }
   std::vector<LabelledText> read_file(const std::string& path) const override { return task_->read(path); }
   void look_at(const std::vector<LabelledText>& texts) override;
   EncodedTexts encoded(const std::vector<LabelledText>& texts) const override {
@@ -56,8 +60,11 @@ class LabelTraining final : public BertTraining {
 
   std::shared_ptr<LabelTask> task_;
   std::vector<std::string> labels_of_init_;
-  std::vector<std::pair<Tensor, Tensor>> drawn_;  // ids and labels of the current step
-  JudgedTexts last_;                              // of the latest evaluation
+  struct Drawn {
+    Tensor ids, segments, labels;
+  };
+  std::vector<Drawn> drawn_;  // of the current step
+  JudgedTexts last_;          // of the latest evaluation
 };
 
 // The labels of the texts, in their order. Error: there is only one, or so many that they are none.
@@ -94,7 +101,9 @@ void LabelTraining::announce() {
   for (size_t i = 0; i < config_.labels.size(); ++i)
     shown.push_back(config_.labels[i] + " (" + std::to_string(counts[static_cast<i32>(i)]) + ")");
   std::cerr << learned_.size() << " texts to learn, " << held_.size()
-            << (valid_.empty() ? " held out of them, drawn by the seed, to validate with\n" : " to validate with\n")
+            << (!valid_.empty()        ? " to validate with\n"
+                : task_->has_stories() ? " held out of them, the last stories, to validate with\n"
+                                       : " held out of them, drawn by the seed, to validate with\n")
             << config_.labels.size() << " labels: " << harmless(some_of(shown, most_shown)) << '\n';
   if (cut > 0) std::cerr << cut << " texts are cut off at " << most_tokens_ << " tokens\n";
 }
@@ -115,7 +124,7 @@ std::vector<Items> LabelTraining::draw(i64 step, i64 micro_batches) {
       counted += std::ssize(text.places);
       row += of_words ? ids.size(1) : 1;
     }
-    drawn_.emplace_back(ids, labels);
+    drawn_.push_back({ids, segments_of(learned_, texts), labels});
     items.push_back({counted, std::ssize(texts)});
   }
   return items;

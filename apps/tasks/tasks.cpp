@@ -17,6 +17,8 @@ void add_embed(CLI::App& program, int& exit_code);
 void add_pretrain(CLI::App& program, int& exit_code);
 void add_classify(CLI::App& program, int& exit_code);
 void add_tag(CLI::App& program, int& exit_code);
+void add_answer(CLI::App& program, int& exit_code);
+void add_summarise(CLI::App& program, int& exit_code);
 
 namespace {
 template <class Config>
@@ -35,6 +37,8 @@ std::vector<ListedTask> all_tasks() {
       {add_pretrain, {}},  // the same models as those of classify
       {add_classify, {model<nn::BertConfig>}},
       {add_tag, {}},  // the same models as those of classify
+      {add_answer, {}},
+      {add_summarise, {}},  // those of translate
   };
 }
 

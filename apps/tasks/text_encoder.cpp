@@ -108,6 +108,9 @@ void TextTokens::check_fit(const nn::BertConfig& config, const std::string& path
 EncodedText TextReader::operator()(const LabelledText& text) const {
   EncodedText encoded{.ids = {tokens.cls()}, .words = std::ssize(text.words)};
   const size_t most = static_cast<size_t>(most_tokens) - 1;  // before [SEP]
+  const bool in_parts = config.head == nn::BertHead::sentence && text.words.size() > 1;
+  if (in_parts) encoded.words = 1;
+  i64 part = 0;
   for (const std::string& word : text.words) {
     std::vector<i32> pieces = tokens.ids(word);
     if (pieces.empty() && config.head == nn::BertHead::token) pieces = {tokens.unknown()};
@@ -118,8 +121,12 @@ EncodedText TextReader::operator()(const LabelledText& text) const {
       encoded.places.push_back(static_cast<i32>(place));
     encoded.is_cut = encoded.is_cut || kept < pieces.size();
     encoded.ids.insert(encoded.ids.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
+    if (!in_parts) continue;
+    if (part == 0 && encoded.ids.size() < most) encoded.ids.push_back(tokens.sep());
+    encoded.segments.resize(encoded.ids.size(), static_cast<i32>(std::min(part++, config.type_vocab_size - 1)));
   }
   encoded.ids.push_back(tokens.sep());
+  if (in_parts) encoded.segments.push_back(encoded.segments.back());
   for (size_t i = 0; i < text.labels.size(); ++i) {
     const auto found = std::find(config.labels.begin(), config.labels.end(), text.labels[i]);
     check(found != config.labels.end(), "labels", text.place,
@@ -143,20 +150,32 @@ translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const
   return {std::move(lengths), fits, numbers};
 }
 
-Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad) {
-  std::vector<const std::vector<i32>*> rows;
+namespace {
+
+Tensor numbers_of(const EncodedTexts& texts, std::span<const i64> items, std::vector<i32> EncodedText::*numbers,
+                  i32 padding) {
   i64 S = 0;
+  for (const i64 item : items) S = std::max(S, std::ssize(texts[static_cast<size_t>(item)].ids));
+  Tensor all = full({std::ssize(items), S}, padding);
+  i32* row = all.write<i32>();
   for (const i64 item : items) {
-    rows.push_back(&texts[static_cast<size_t>(item)].ids);
-    S = std::max(S, std::ssize(*rows.back()));
-  }
-  Tensor ids = full({std::ssize(rows), S}, pad);
-  i32* row = ids.write<i32>();
-  for (const auto* const each : rows) {
-    std::copy(each->begin(), each->end(), row);
+    const std::vector<i32>& each = texts[static_cast<size_t>(item)].*numbers;
+    std::copy(each.begin(), each.end(), row);
     row += S;
   }
-  return ids;
+  return all;
+}
+
+}  // namespace
+
+Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad) {
+  return numbers_of(texts, items, &EncodedText::ids, pad);
+}
+
+Tensor segments_of(const EncodedTexts& texts, std::span<const i64> items) {
+  const bool any = std::any_of(items.begin(), items.end(),
+                               [&](i64 item) { return !texts[static_cast<size_t>(item)].segments.empty(); });
+  return any ? numbers_of(texts, items, &EncodedText::segments, 0) : Tensor();
 }
 
 JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
@@ -167,7 +186,7 @@ JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
   for (i64 i = 0; i < batches.in_epoch(); ++i) {
     const std::span<const i64> items = batches.sorted_batch(i);
     nn::Pass pass = nn::Pass::inference();
-    const Variable hidden = model.hidden(ids_of(texts, items, model.config.pad_id), Tensor(), pass);
+    const Variable hidden = model.hidden(ids_of(texts, items, model.config.pad_id), segments_of(texts, items), pass);
     const Tensor p = softmax(model.logits(hidden, pass)).value();
     const i64 labels = p.size(-1), of_each = p.count() / p.size(0);
     const float* of_text = p.data<float>();

@@ -1,7 +1,8 @@
 // Chapter 9. Texts for a BERT that knows their labels, one for each text or one for each word: as tokens, and back.
 //
-// A text is read as [CLS] pieces [SEP]. The label of a text is read from [CLS], that of a word from its first piece
-// (Devlin et al. 2018, "BERT", sections 4 and 5.3). What is beyond the most tokens of a text is cut off.
+// A text is read as [CLS] pieces [SEP], or in parts, each a segment: [CLS] first part [SEP] others [SEP]. The label
+// of a text is read from [CLS], that of a word from its first piece (Devlin et al. 2018, "BERT", sections 4 and 5.3).
+// What is beyond the most tokens of a text is cut off.
 #pragma once
 
 #include <limits>
@@ -56,18 +57,20 @@ class TextTokens {
 
 /// A text and what is known of it.
 struct LabelledText {
-  std::vector<std::string> words{};   ///< or the whole text, if it has one label
+  std::vector<std::string> words{};   ///< or the whole text in one part or several, if it has one label
   std::vector<std::string> labels{};  ///< one for each; none if they are to be found out
   std::string place{};                ///< "FILE, row 7 (line 9)", for errors; or "FILE, line " and
   i64 line = 0;                       ///< that of the first word, if each word has a line
+  i64 story = 0;                      ///< which of a file a question is about, counted from 1; 0: it has none
 };
 
 /// The same as numbers.
 struct EncodedText {
   std::vector<i32> ids{};
-  std::vector<i32> places{};  ///< where in them the answers stand: of each word that is not cut off
-  std::vector<i32> right{};   ///< the label of each word, as a number in the model's list
-  i64 words = 0;
+  std::vector<i32> places{};    ///< where in them the answers stand: of each word that is not cut off
+  std::vector<i32> right{};     ///< the label of each word, as a number in the model's list
+  std::vector<i32> segments{};  ///< the number of each token's part, or the last that the model has; none: all are 0
+  i64 words = 0;                ///< that get an answer; 1 for a whole text
   bool is_cut = false;
 };
 using EncodedTexts = std::vector<EncodedText>;
@@ -89,6 +92,8 @@ translate::BatchesByLength batches_of(const EncodedTexts& texts, i64 rows, const
                                       i64 tokens = std::numeric_limits<i64>::max());
 /// i32 [B, S] with the ids of some texts, filled up with `pad`.
 Tensor ids_of(const EncodedTexts& texts, std::span<const i64> items, i32 pad);
+/// The same with their segments; undefined if all are 0.
+Tensor segments_of(const EncodedTexts& texts, std::span<const i64> items);
 
 /// What a model says of a text or a word.
 struct Answer {

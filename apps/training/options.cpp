@@ -218,4 +218,16 @@ void check_heads(const nn::LayerOptions& layer) {
                 std::to_string(layer.num_heads) + " does not divide --d-model, " + std::to_string(layer.d_model));
 }
 
+void take_kept(const std::vector<CLI::Option*>& options, const Metadata& metadata, const std::string& path) {
+  const auto found = metadata.find(options_key);
+  if (found == metadata.end()) return;
+  const Json all = parse_json_object(found->second, "load " + path);
+  Json values = Json::object();
+  for (const CLI::Option* option : options) {
+    const std::string name = typed_name(option).substr(2);
+    if (all.contains(name)) values[name] = all.at(name);
+  }
+  take_values(options, json_text(values), "load " + path, [] {});
+}
+
 }  // namespace orrery

@@ -73,6 +73,10 @@ struct RunOptionHandles {
 /// were added before, and may be given with --resume all the same.
 RunOptionHandles add_run_options(CLI::App& command, RunOptions& run, const std::vector<CLI::Option*>& texts = {});
 
+/// Takes the values of those of `options` that were not typed from the options of the training of the model at `path`,
+/// if its metadata have any. Errors: those of `take_values`.
+void take_kept(const std::vector<CLI::Option*>& options, const Metadata& metadata, const std::string& path);
+
 /// A file, and what messages call it: its option, such as "--log", or words, such as "the text to learn,".
 struct NamedFile {
   std::string name, path;

@@ -291,6 +291,9 @@ UnfinishedTraining read_unfinished(const std::string& program, const TrainingFil
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata) {
   check(!metadata.contains(standing_key), program, path,
         " is an unfinished training; its model is in the file without .resume");
+  const auto saved_by = metadata.find(std::string(task_key));
+  check(saved_by == metadata.end() || saved_by->second == program, program, path, " was not saved by orrery ", program,
+        ", but by orrery ", saved_by == metadata.end() ? "" : printable(saved_by->second));
 }
 
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key) {

@@ -138,7 +138,10 @@ struct UnfinishedTraining {
 };
 /// Reads FILE.resume. Errors: the file does not exist, is damaged, or is not an unfinished training of `program`.
 UnfinishedTraining read_unfinished(const std::string& program, const TrainingFiles& files);
-/// Error: the file `path` with this metadata is an unfinished training, not a model.
+/// The metadata key of the program whose training saved a model, where several save models of one kind.
+inline constexpr std::string_view task_key = "task";
+/// Error: the file `path` with this metadata is an unfinished training, not a model, or it is the model of another
+/// program, as far as it says whose it is.
 void check_is_finished(const std::string& program, const std::string& path, const Metadata& metadata);
 /// What the program kept under `key`. Error: there is no such entry.
 const std::string& entry_of(const UnfinishedTraining& training, const std::string& program, const std::string& key);

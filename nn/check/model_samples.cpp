@@ -170,6 +170,7 @@ Sample bert(std::string variant, BertHead head, Run run, std::vector<i32> output
   BertConfig config{.vocab_size = 7,
                     .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = dropout},
                     .num_layers = 2,
+                    .repeats = head == BertHead::sentence ? 2 : 1,
                     .max_positions = 5,
                     .head = head};
   if (head == BertHead::sentence || head == BertHead::token) config.labels = {"a", "b", "c"};
@@ -224,7 +225,7 @@ std::vector<Sample> model_samples() {
       bert("pooled", BertHead::none, pooled),
       bert("words", BertHead::words, words),
       bert("loss of pre-training, dropout", BertHead::pretraining, pretraining_loss, {}, 0.1),
-      bert("a sentence, dropout", BertHead::sentence, classes, {}, 0.1),
+      bert("a sentence, layers used twice, dropout", BertHead::sentence, classes, {}, 0.1),
       bert("tokens", BertHead::token, classes, {4, 2}),
       bert("a span", BertHead::span, classes),
   };

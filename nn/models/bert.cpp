@@ -102,7 +102,9 @@ Variable Bert::hidden(const Tensor& ids, const Tensor& segments, const Mask& mas
         ids.shape());
   const Variable sum = embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight) +
                        segment_embedding(segments.defined() ? segments : full({1, 1}, 0));
-  return encoder(dropout(embedding_norm(with_harmless_padding(sum, mask)), pass), mask, pass);
+  Variable x = dropout(embedding_norm(with_harmless_padding(sum, mask)), pass);
+  for (i64 i = 0; i < config.repeats; ++i) x = encoder(x, mask, pass);
+  return x;
 }
 
 Variable Bert::pooled(const Variable& hidden) const {

@@ -36,6 +36,7 @@ struct BertConfig {
   i64 vocab_size = 0;
   LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072, .layer_norm_eps = 1e-12};
   i64 num_layers = 12;
+  i64 repeats = 1;          ///< how often a text goes through these layers (Lan et al. 2019, "ALBERT")
   i64 max_positions = 512;  ///< that have an embedding; a longer sequence is an error
   i64 type_vocab_size = 2;  ///< segments
   i32 pad_id = 0;           ///< trailing tokens of this id are padding; -1: there is none
@@ -67,6 +68,7 @@ template <class F> void for_each_field(BertConfig& config, F&& field) {
   field({"vocab_size", Rule::positive}, config.vocab_size);
   for_each_field(config.layer, field);
   field({"num_layers", Rule::positive, 96, "Layers"}, config.num_layers);
+  field({"repeats", Rule::positive, 96, "How often a text goes through these layers"}, config.repeats);
   field({"max_positions", Rule::positive, 65536, "Tokens that the model sees at once"}, config.max_positions);
   field({"type_vocab_size", Rule::positive}, config.type_vocab_size);
   field({"pad_id"}, config.pad_id);

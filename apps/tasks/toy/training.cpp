@@ -164,14 +164,14 @@ ToyExam examine(const nn::Transformer& model, const ToyTask& task, i64 count, i6
 
 namespace {
 
-constexpr std::string_view task_key = "toy_task";  // in the metadata of a saved model
+constexpr std::string_view toy_task_key = "toy_task";  // in the metadata of a saved model
 
 }  // namespace
 
 SavedToy load_toy(const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished("toy", path, metadata);
-  const std::string& saved_task = model_entry(metadata, task_key, "toy", path);
+  const std::string& saved_task = model_entry(metadata, toy_task_key, "toy", path);
   const ToyTask task = within("load " + path, [&] { return toy_task(saved_task); });
   const nn::TransformerConfig config = nn::config_of<nn::TransformerConfig>(metadata, path);
   check(config.src_vocab_size == task.vocab_size() && config.tgt_vocab_size == task.vocab_size(), "toy", path,
@@ -202,7 +202,7 @@ bool answer_line(const SavedToy& saved, const std::string& line, i64 number) {
 }  // namespace
 
 Metadata metadata_of(const nn::Transformer& model, const ToyTask& task) {
-  return {{std::string(nn::config_key), nn::to_json(model.config)}, {std::string(task_key), to_json(task)}};
+  return {{std::string(nn::config_key), nn::to_json(model.config)}, {std::string(toy_task_key), to_json(task)}};
 }
 
 int answer_lines(const std::string& path) {

@@ -30,7 +30,7 @@ LineKind kind_of(const Line& line) {
 }
 
 // The longest first: they need the most memory, which the others then use again.
-std::vector<Sentence> sentences_by_length(const Translator& translator, const std::vector<Line>& lines,
+std::vector<Sentence> sentences_by_length(const Translator& translator, const std::vector<Line>& lines, bool cut,
                                           std::vector<Translation>& results) {
   std::vector<Sentence> sentences;
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -38,6 +38,8 @@ std::vector<Sentence> sentences_by_length(const Translator& translator, const st
     kind = kind_of(lines[i]);
     if (kind != LineKind::translated) continue;
     Sentence sentence{i, translator.vocabulary.ids(lines[i].text), translator.vocabulary.ids(lines[i].prefix)};
+    results[i].is_cut = cut && sentence.length() > translator.most_tokens();
+    if (results[i].is_cut) sentence.ids.resize(static_cast<size_t>(translator.most_tokens()) - 1);
     if (sentence.ids.empty()) {
       kind = LineKind::empty;  // also white space and invisible characters that are not ASCII's
     } else if (std::max(sentence.length(), std::ssize(sentence.prefix) + 1) > translator.most_tokens()) {
@@ -112,7 +114,7 @@ std::vector<Translation> translations(const Translator& translator, const std::v
                                       const DecodeOptions& options, const std::function<bool()>& stopped,
                                       const WhenReady& when_ready) {
   std::vector<Translation> results(lines.size());
-  const std::vector<Sentence> sentences = sentences_by_length(translator, lines, results);
+  const std::vector<Sentence> sentences = sentences_by_length(translator, lines, options.cut, results);
   std::vector<bool> is_done(lines.size(), true);
   for (const Sentence& sentence : sentences) is_done[sentence.line] = false;
   size_t ready = 0;

@@ -18,6 +18,10 @@
 #include "apps/tasks/translate/model.h"
 #include "nn/generate/constraints.h"
 
+namespace CLI {
+class App;
+}  // namespace CLI
+
 namespace orrery::translate {
 
 struct DecodeOptions {
@@ -29,6 +33,7 @@ struct DecodeOptions {
   /// of its own.
   i64 batch_tokens = 1024;
   i64 max_length = most;  ///< tokens of a translation; also at most 50 more than its source has, as in the paper
+  bool cut = false;       ///< a line that is too long for the model is cut off, not left out
   static constexpr i64 most = 1'000'000;
 };
 
@@ -48,6 +53,7 @@ struct Translation {
   i64 tokens = 0;              ///< with the end
   std::vector<i32> ids{};      ///< these tokens
   i64 unknown_letters = 0;     ///< of the line and its prefix: `Vocabulary::unknown_letters`
+  bool is_cut = false;         ///< the line was cut off
   std::vector<RankedText> n_best{};
 };
 
@@ -73,5 +79,17 @@ AttentionPage attention_page(const Translator& translator);
 /// mark, unless the translation was cut off. Returns false if the page has no room for the pair. Error: no tokens.
 bool add_attention(AttentionPage& page, const Translator& translator, const std::string& line,
                    std::span<const i32> written);
+
+/// Adds --beam, --length-penalty, --max-length, --batch-tokens and constraints. `answer`: "translation".
+void add_decode_options(CLI::App& command, DecodeOptions& options, const std::string& answer);
+
+/// A command that writes a line for each line that it reads, in the words of its task.
+struct DecodeCommand {
+  std::string name{}, description{}, footer{};
+  std::string program = "translate", answer = "translation", answers = "translations";
+  std::string done = "translated", lines = "lines to translate";
+  DecodeOptions decode{};
+};
+void add_decode_command(CLI::App& parent, int& exit_code, const DecodeCommand& command);
 
 }  // namespace orrery::translate

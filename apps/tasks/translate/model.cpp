@@ -60,11 +60,12 @@ template class TranslatorOf<nn::Transformer>;
 template class TranslatorOf<RecurrentTranslator>;
 template class TranslatorOf<ConvolutionalTranslator>;
 
-std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata) {
-  const std::string& kind = model_entry(metadata, kind_key, "translate", path);
+std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata,
+                                             const std::string& program) {
+  const std::string& kind = model_entry(metadata, kind_key, program, path);
   if (kind == name_of(ModelKind::transformer)) return loaded<nn::Transformer>(path, metadata);
   if (kind == name_of(ModelKind::recurrent)) return loaded<RecurrentTranslator>(path, metadata);
-  check(kind == name_of(ModelKind::convolutional), "translate", path, " holds a model of an unknown kind, ",
+  check(kind == name_of(ModelKind::convolutional), program, path, " holds a model of an unknown kind, ",
         printable(kind));
   return loaded<ConvolutionalTranslator>(path, metadata);
 }
@@ -97,28 +98,28 @@ void save_translator(TranslationModel& model, const Vocabulary& vocabulary, cons
   nn::save(model.module(), path, metadata);
 }
 
-Translator load_translator(const std::string& path) {
+Translator load_translator(const std::string& path, const std::string& program) {
   const Metadata metadata = read_safetensors_metadata(path);
-  check_is_finished("translate", path, metadata);
-  const std::string& saved_vocabulary = model_entry(metadata, vocabulary_key, "translate", path);
+  check_is_finished(program, path, metadata);
+  const std::string& saved_vocabulary = model_entry(metadata, vocabulary_key, program, path);
   const Vocabulary vocabulary = within("load " + path, [&] { return Vocabulary::from_json(saved_vocabulary); });
-  Translator translator{vocabulary, load_model(path, metadata)};
+  Translator translator{vocabulary, load_model(path, metadata, program)};
   const TranslationModel& model = *translator.model;
   for (const i64 size : {model.source_vocabulary_size(), model.vocabulary_size()})
-    check(size == vocabulary.size(), "translate", path, " holds a model of ", size, " tokens and a vocabulary of ",
+    check(size == vocabulary.size(), program, path, " holds a model of ", size, " tokens and a vocabulary of ",
           vocabulary.size());
-  check(model.padding_id() == pad_id, "translate", path, " holds a model whose padding is token ", model.padding_id(),
+  check(model.padding_id() == pad_id, program, path, " holds a model whose padding is token ", model.padding_id(),
         "; that of its vocabulary is ", pad_id);
   return translator;
 }
 
-Translator load_ensemble(const std::vector<std::string>& paths) {
-  check(!paths.empty(), "translate", "an ensemble needs a model");
-  Translator all = load_translator(paths[0]);
+Translator load_ensemble(const std::vector<std::string>& paths, const std::string& program) {
+  check(!paths.empty(), program, "an ensemble needs a model");
+  Translator all = load_translator(paths[0], program);
   for (size_t i = 1; i < paths.size(); ++i) {
-    Translator other = load_translator(paths[i]);
-    check(other.vocabulary.to_json() == all.vocabulary.to_json(), "translate", paths[i],
-          " has another vocabulary than ", paths[0], ": they cannot write together");
+    Translator other = load_translator(paths[i], program);
+    check(other.vocabulary.to_json() == all.vocabulary.to_json(), program, paths[i], " has another vocabulary than ",
+          paths[0], ": they cannot write together");
     all.others.push_back(std::move(other.model));
   }
   return all;

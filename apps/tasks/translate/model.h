@@ -85,7 +85,8 @@ using TransformerTranslator = TranslatorOf<nn::Transformer>;
 
 /// The model that the metadata of `path` describe, with the parameters of that file. Errors: those of `nn::load`; a
 /// kind of model that is not known.
-std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata);
+std::unique_ptr<TranslationModel> load_model(const std::string& path, const Metadata& metadata,
+                                             const std::string& program = "translate");
 /// The metadata key of a model's kind.
 inline constexpr std::string_view kind_key = "translation_model";
 
@@ -111,9 +112,10 @@ Metadata metadata_of(const TranslationModel& model, const Vocabulary& vocabulary
 /// Writes FILE, or leaves it as it was, with `more` metadata. Errors: those of `nn::save`.
 void save_translator(TranslationModel& model, const Vocabulary& vocabulary, const std::string& path,
                      const Metadata& more = {});
-/// Reads FILE. Errors: those of `load_model`; a file without a vocabulary, or with one that does not fit the model.
-Translator load_translator(const std::string& path);
+/// Reads FILE, a model of `program`. Errors: those of `load_model`; a file without a vocabulary, or with one that does
+/// not fit the model.
+Translator load_translator(const std::string& path, const std::string& program = "translate");
 /// Reads several files as one translator. Errors also: no file; a file with another vocabulary than the first.
-Translator load_ensemble(const std::vector<std::string>& paths);
+Translator load_ensemble(const std::vector<std::string>& paths, const std::string& program = "translate");
 
 }  // namespace orrery::translate

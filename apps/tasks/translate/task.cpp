@@ -200,7 +200,7 @@ void check_memory_for(const TranslationFiles& files) {
     const auto size = std::filesystem::file_size(path, not_there);
     if (!not_there) bytes += 2 * static_cast<i64>(size);
   }
-  within("translate: the text", [&] { Tensor::empty({bytes / bytes_of(f32)}); });
+  within(files.program + ": the text", [&] { Tensor::empty({bytes / bytes_of(f32)}); });
 }
 
 }  // namespace
@@ -213,30 +213,38 @@ TranslationData translation_data(const TranslationFiles& files, const Translatio
   const auto begin = [&](const std::string& what) {
     if (tell) tell(what);
   };
-  begin("reading " + files.source + " and " + files.target);
+  begin("reading " + files.source + (files.columns ? "" : " and " + files.target));
   const Spelling spelling = !vocabulary || vocabulary->is_normalized() ? Spelling::normalized : Spelling::as_it_is;
-  LinePairs all = read_pairs(files.source, files.target, spelling);
+  const i64 most_words = recipe.most_tokens + 1;  // of a table: whatever is cut off has a token too many
+  const auto read = [&](const std::string& source, const std::string& target) {
+    return files.columns ? read_pairs(source, *files.columns, most_words, spelling)
+                         : read_pairs(source, target, spelling);
+  };
+  LinePairs all = read(files.source, files.target);
   SplitPairs held;
   if (files.hold_out()) {
     held = hold_out(all);
   } else {
-    held.validation = read_pairs(files.valid_source, files.valid_target, spelling);
+    held.validation = read(files.valid_source, files.valid_target);
     held.training = std::move(all);
   }
   const auto new_vocabulary = [&] {
-    const std::vector<std::string_view> lines = lines_to_learn(held.training, recipe.segmented, recipe.most_tokens);
+    const i64 most = files.columns ? most_words : recipe.most_tokens;
+    const std::vector<std::string_view> lines = lines_to_learn(held.training, recipe.segmented, most);
     if (!recipe.segmented) begin("SentencePiece learns at most " + std::to_string(recipe.vocabulary) + " tokens");
     return recipe.segmented ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, recipe.vocabulary);
   };
   const Vocabulary used = vocabulary ? *vocabulary : new_vocabulary();
   const auto corpus = [&](const std::string& what, const LinePairs& pairs) {
-    return within(what, [&] { return corpus_of(pairs, used, recipe.most_tokens); });
+    const TooLong too_long = files.columns ? TooLong::cut : TooLong::left_out;
+    return within(what, [&] { return corpus_of(pairs, used, recipe.most_tokens, too_long); });
   };
   begin("cutting " + std::to_string(held.training.size() + held.validation.size()) + " pairs into tokens");
   TranslationData data{.vocabulary = used,
                        .training = corpus("pairs to train with", held.training),
                        .validation = corpus("pairs to validate with", held.validation),
-                       .first_source = {}};
+                       .first_source = {},
+                       .program = files.program};
   data.first_source = used.text(data.validation.source[0]);
   return data;
 }

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -67,7 +68,11 @@ std::unique_ptr<TranslationModel> new_model(const TranslationRecipe& recipe, Rng
 
 /// The files of a training. Without files to validate with, a part of the pairs is held out (corpus.h).
 struct TranslationFiles {
-  std::string source, target, valid_source{}, valid_target{};
+  std::string source{}, target{}, valid_source{}, valid_target{};
+  /// `source` and `valid_source` are tables with these columns, and there are no other files. What has more tokens than
+  /// the recipe allows is cut off there.
+  std::optional<PairColumns> columns{};
+  std::string program = "translate";  ///< that trains with them
 
   bool hold_out() const { return valid_source.empty(); }
 };
@@ -77,6 +82,7 @@ struct TranslationData {
   Vocabulary vocabulary;
   Corpus training, validation;
   std::string first_source;  ///< the first source sentence to validate with, made of its tokens again
+  std::string program = "translate";
 };
 /// Reads the files. The vocabulary is made of the training pairs, unless it is given. Before each part of the work that
 /// may take long, `tell` is called with what begins. Errors: a text that does not fit into memory (`limit_memory`);
@@ -105,7 +111,7 @@ class TranslationTask final : public Task {
   /// A greedy translation of one line. Errors: those of `Vocabulary::ids`; a line that is too long.
   std::string translate(const std::string& line) const;
 
-  std::string program() const override { return "translate"; }
+  std::string program() const override { return data_.program; }
   nn::Module& module() override { return model_->module(); }
   /// With a number of steps as `evaluate_every` where it was `automatic`, and the model's width.
   TranslationRecipe& recipe() override { return recipe_; }

@@ -1,31 +1,19 @@
 // Chapter 9. `orrery translate`: trains a translator, from its options to its last line; and its other sub-commands.
+#include "apps/tasks/translate/translate.h"
+
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iomanip>
 #include <iostream>
-#include <optional>
 
 #include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/translate/task.h"
-#include "apps/training/program.h"
 
 namespace orrery {
 namespace translate {
 namespace {
-
-// The files of text that are given.
-std::vector<NamedFile> named(const TranslationFiles& files) {
-  std::vector<NamedFile> given{{"--source", files.source}, {"--target", files.target}};
-  if (!files.hold_out()) {
-    given.push_back({"--valid-source", files.valid_source});
-    given.push_back({"--valid-target", files.valid_target});
-  }
-  return given;
-}
 
 void print_data(const TranslationFiles& files, const TranslationData& data, i64 most) {
   const auto print = [&](const std::string& what, const Corpus& corpus) {
@@ -38,60 +26,40 @@ void print_data(const TranslationFiles& files, const TranslationData& data, i64 
             << (data.vocabulary.is_segmented() ? " tokens, as segmented\n" : " tokens, by SentencePiece\n");
 }
 
-// An option that not all models have.
-struct ModelOption {
-  CLI::Option* option;
-  std::vector<ModelKind> kinds;  // that have it
+}  // namespace
 
-  bool is_of(ModelKind kind) const { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); }
-};
-
-// `orrery translate train`, and all that its options say.
-class TranslateProgram final : public TrainingProgram {
- public:
-  std::string program() const override { return "translate"; }
-  std::string command() const override { return "orrery translate train"; }
-  TranslationRecipe& recipe() override { return recipe_; }
-
-  void add_options(CLI::App& command) override;
-  void settle() override;
-  void check_given() const override;
-  std::vector<NamedFile> texts() const override { return named(files_); }
-  void read(const std::string& path, const Metadata& kept) override;
-  i64 expected_parameters() const override {
-    return recipe_.with_vocabulary(data_->vocabulary.size()).parameter_count();
+std::vector<NamedFile> TranslateProgram::texts() const {
+  std::vector<NamedFile> given{{"--source", files_.source}, {"--target", files_.target}};
+  if (!files_.hold_out()) {
+    given.push_back({"--valid-source", files_.valid_source});
+    given.push_back({"--valid-target", files_.valid_target});
   }
-  std::optional<KnownTraining> known_training() override { return known_translator(recipe_, *data_); }
-  Task& build() override { return task_.emplace(recipe_, *data_); }
-  void announce() override { print_data(files_, *data_, recipe_.most_tokens); }
+  return given;
+}
 
-  Metadata of_model() const override { return metadata_of(task_->model(), data_->vocabulary); }
-  std::string sample() override { return "  " + sample_of(STDERR_FILENO, 2); }
-  Score report(Trainer& trainer) override;
+void TranslateProgram::announce() { print_data(files_, *data_, recipe_.most_tokens); }
 
- private:
-  void add_text_options(CLI::App& command);
-  void add_model_options(CLI::App& command);
-  std::string sample_of(int descriptor, size_t indent = 0) const;
+Metadata TranslateProgram::of_model() const {
+  Metadata metadata = metadata_of(task_->model(), data_->vocabulary);
+  metadata[std::string(task_key)] = program();
+  return metadata;
+}
 
-  TranslationRecipe recipe_ = translation_preset("tiny");
-  TranslationFiles files_;
-  std::string preset_ = "tiny", model_ = name_of(ModelKind::transformer);
-  std::vector<ModelOption> of_models_;
-  std::optional<TranslationData> data_;
-  std::optional<TranslationTask> task_;
-};
+std::string TranslateProgram::sample() { return "  " + sample_of(STDERR_FILENO, 2); }
+
+void TranslateProgram::add_vocabulary_options(CLI::App& command, const std::string& of_too_long) {
+  add_whole_number(
+      command, "--vocab-size", recipe_.vocabulary, first_piece_id + 1, largest_vocabulary,
+      "The most tokens that SentencePiece may find in text that is not segmented; it always uses 4 threads, "
+      "since what it finds depends on their number");
+  add_whole_number(command, "--max-tokens", recipe_.most_tokens, 1, 65536, of_too_long);
+}
 
 void TranslateProgram::add_text_options(CLI::App& command) {
   begin_group(command, "Text");
   add_flag(command, "--segmented", recipe_.segmented,
            "The text is segmented: tokens stand between spaces, and @@ at the end of one joins it to the next");
-  add_whole_number(
-      command, "--vocab-size", recipe_.vocabulary, first_piece_id + 1, largest_vocabulary,
-      "The most tokens that SentencePiece may find in text that is not segmented; it always uses 4 threads, "
-      "since what it finds depends on their number");
-  add_whole_number(command, "--max-tokens", recipe_.most_tokens, 1, 65536,
-                   "Tokens of the longest sentence; pairs with a longer one are left out");
+  add_vocabulary_options(command, "Tokens of the longest sentence; pairs with a longer one are left out");
   text_options = {
       add_file(command, "--source", files_.source, "Sentences to translate from, one a line"),
       add_file(command, "--target", files_.target, "Their translations, one a line, in the same order"),
@@ -147,7 +115,7 @@ void TranslateProgram::add_options(CLI::App& command) {
 }
 
 void TranslateProgram::settle() {
-  if (files_.valid_source.empty() != files_.valid_target.empty())
+  if (!files_.columns && files_.valid_source.empty() != files_.valid_target.empty())
     usage_error("--valid-source, --valid-target", "must be given together");
   recipe_.share_sizes();
   if (preset_ != "tiny" && recipe_.kind != ModelKind::transformer)
@@ -177,7 +145,7 @@ void TranslateProgram::read(const std::string& path, const Metadata& kept) {
   const auto found = kept.find(std::string(vocabulary_key));
   std::optional<Vocabulary> vocabulary;
   if (found != kept.end()) vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
-  check(vocabulary || run.resume.empty(), "translate", path, " is not an unfinished training (it has no vocabulary)");
+  check(vocabulary || run.resume.empty(), program(), path, " is not an unfinished training (it has no vocabulary)");
   std::optional<Phase> phase;  // what takes long is said
   data_ = translation_data(files_, recipe_, vocabulary ? &*vocabulary : nullptr,
                            [&](const std::string& what) { phase.emplace(what); });
@@ -193,8 +161,11 @@ std::string TranslateProgram::sample_of(int descriptor, size_t indent) const {
   try {
     translation = greedy_translations(task_->model(), data_->vocabulary, {data_->validation.source[0]})[0];
   } catch (const Error& error) { translation = std::string("(") + error.what() + ")"; }
-  return shortened(harmless(data_->first_source) + "  ->  " + harmless(translation),
-                   std::max(width, least + indent) - indent);
+  const std::string arrow = "  ->  ";
+  const size_t room = std::max(width, least + indent) - indent;
+  std::string source = harmless(data_->first_source);  // a long one is cut off, so that the translation can be seen
+  if (translation.size() < room / 2) source = shortened(source, room - translation.size() - arrow.size());
+  return shortened(source + arrow + harmless(translation), room);
 }
 
 // Prints a sample of the model and its loss, after a training that has ended or was stopped.
@@ -220,7 +191,6 @@ Score TranslateProgram::report(Trainer& trainer) {
   return {"validation loss", loss};
 }
 
-}  // namespace
 }  // namespace translate
 
 void add_translate_decode(CLI::App& translate, int& exit_code);  // decode_command.cpp

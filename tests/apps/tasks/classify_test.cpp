@@ -165,9 +165,9 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
   check_failure(quoted_program + "classify train '" + small.table + "' " + columns + "--valid " +
                     table("sentence\tkind\nthe cat\tplant\n"),
                 "wrong.tsv, row 1 (line 2): 'plant' is none of the model's, animal, machine");
-  check_failure(quoted_program + "tag run" + load, "was not saved by orrery tag (its head is sentence)");
+  check_failure(quoted_program + "tag run" + load, "was not saved by orrery tag, but by orrery 'classify'");
   check_failure(quoted_program + "tag export" + load + " --save '" + (small.folder / "out") + "'",
-                "was not saved by orrery tag (its head is sentence)");
+                "was not saved by orrery tag, but by orrery 'classify'");
   const orrery::TensorFile file = orrery::read_safetensors(small.model);
   orrery::Metadata bare = file.metadata;
   bare.erase("vocabulary");

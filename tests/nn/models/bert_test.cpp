@@ -102,6 +102,30 @@ TEST_CASE("what each head gives, and what it does not") {
         }) == "bert: segments must have the shape of the ids, [2, 4]");
 }
 
+TEST_CASE("a BERT that goes through its layers twice is one of twice as many layers with the same weights") {
+  BertConfig config = small_bert(BertHead::none);
+  config.repeats = 2;
+  Rng rng(3);
+  const Bert twice(config, rng);
+  CHECK(config.parameter_count() == small_bert(BertHead::none).parameter_count());
+  config.repeats = 1;
+  config.num_layers = 4;
+  Bert whole(config, rng);
+  const auto value_in = [](const Bert& model, const std::string& name) -> Tensor {
+    for (const NamedParameter& each : const_cast<Bert&>(model).parameters())
+      if (each.name == name) return each.value.value();
+    return {};
+  };
+  for (NamedParameter& each : whole.parameters()) {
+    std::string name = each.name;
+    for (const auto& [deep, shallow] : {std::pair{"layers.2.", "layers.0."}, std::pair{"layers.3.", "layers.1."}})
+      if (const size_t at = name.find(deep); at != name.npos) name.replace(at, std::string(deep).size(), shallow);
+    copy_into(each.value.mutable_value(), value_in(twice, name));
+  }
+  CHECK(same_bits(hidden_of(twice, two_lines), hidden_of(whole, two_lines)));
+  CHECK_FALSE(same_bits(hidden_of(built_bert(BertHead::none), two_lines), hidden_of(whole, two_lines)));
+}
+
 TEST_CASE("a BERT's configuration: its defaults, and what does not fit") {
   const BertConfig config = small_bert(BertHead::none);
   CHECK(config.layers().activation == nn::Activation::gelu);
