@@ -167,8 +167,8 @@ void BertTraining::read(const std::string& path, const Metadata& kept) {
   else
     held = read_file(valid_);
   take_tokens(path, kept, learned);
-  learned_ = encoded(learned);
-  held_ = encoded(held);
+  learned_ = encoded(learned, file_);
+  held_ = encoded(held, valid_.empty() ? file_ : valid_);
   resolve();
 }
 

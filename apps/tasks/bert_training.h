@@ -50,8 +50,8 @@ class BertTraining : public TrainingProgram, public Task {
   virtual std::vector<LabelledText> read_file(const std::string& path) const = 0;
   /// What follows from all texts to learn, such as the labels of `config_`; what they were is that of --init.
   virtual void look_at(const std::vector<LabelledText>& texts) = 0;
-  /// Texts as `tokens_`.
-  virtual EncodedTexts encoded(const std::vector<LabelledText>& texts) const = 0;
+  /// Texts of the file at `path` as `tokens_`.
+  virtual EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string& path) const = 0;
 
   TrainingRecipe recipe_{.steps = TrainingRecipe::automatic,
                          .optimizer = OptimizerKind::adamw,
@@ -65,7 +65,7 @@ class BertTraining : public TrainingProgram, public Task {
                          .evaluate_every = TrainingRecipe::automatic};
   nn::BertConfig config_{.layer = {.d_model = 128, .num_heads = 4, .d_ff = 512, .dropout = 0.1}, .num_layers = 2};
   std::string file_, valid_;
-  i64 most_tokens_ = 128;
+  i64 most_tokens_ = 128, batch_ = 32;
   std::optional<TextTokens> tokens_;
   EncodedTexts learned_, held_;
   std::optional<translate::BatchesByLength> batches_;
@@ -80,7 +80,7 @@ class BertTraining : public TrainingProgram, public Task {
   void resolve();
 
   std::string vocabulary_file_;
-  i64 vocabulary_size_ = 4000, batch_ = 32, epochs_ = TrainingRecipe::automatic;
+  i64 vocabulary_size_ = 4000, epochs_ = TrainingRecipe::automatic;
   std::vector<CLI::Option*> from_scratch_;  // the options that --init decides
   CLI::Option* max_tokens_ = nullptr;
 };

@@ -54,7 +54,7 @@ class LabelTraining final : public BertTraining {
   bool has_stories() const override { return task_->has_stories(); }
   std::vector<LabelledText> read_file(const std::string& path) const override { return task_->read(path); }
   void look_at(const std::vector<LabelledText>& texts) override;
-  EncodedTexts encoded(const std::vector<LabelledText>& texts) const override {
+  EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string&) const override {
     return TextReader{*tokens_, config_, most_tokens_}(texts);
   }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iostream>
 #include <numeric>
@@ -59,28 +60,30 @@ std::vector<LabelledText> read_documents(const std::string& path, const std::str
       }
       begins = !has_empty || translate::is_empty(line);
     }
+    check(!texts.empty(), "pretrain", path, " has nothing but empty lines");
   }
   return texts;
 }
 
-// Texts as parts of at most `most` tokens, each with the places where its words begin, at least two.
-EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, size_t most, i64& single) {
+// Texts as parts of at most `most` tokens, each with the places where its words begin, at least two. A word that is
+// longer than that becomes several. Adds to `few` how many are left out, as they have no two words.
+EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, i64 most, i64& few) {
   EncodedTexts parts;
   EncodedText part;
   const auto end = [&] {
     if (part.places.size() > 1) parts.push_back(part);
-    single += part.places.size() == 1;
+    few += part.places.size() < 2;
     part = {};
   };
   for (const LabelledText& text : texts) {
     for (const std::string& line : text.words) {
       const std::vector<i32> ids = tokens.ids(line);
       for (auto word = ids.begin(), next = word; word != ids.end(); word = next) {
-        next = std::find_if(word + 1, ids.end(), [&](i32 id) { return tokens.begins_word(id); });
-        const auto last = word + std::min<std::ptrdiff_t>(next - word, static_cast<std::ptrdiff_t>(most));
-        if (part.ids.size() + static_cast<size_t>(last - word) > most) end();
+        next = std::find_if(word + 1, word + std::min<i64>(ids.end() - word, most),
+                            [&](i32 id) { return tokens.begins_word(id); });
+        if (std::ssize(part.ids) + (next - word) > most) end();
         part.places.push_back(static_cast<i32>(part.ids.size()));
-        part.ids.insert(part.ids.end(), word, last);
+        part.ids.insert(part.ids.end(), word, next);
       }
     }
     end();
@@ -129,12 +132,14 @@ class Pretraining final : public BertTraining {
               << (valid_.empty() ? " held out of them, drawn by the seed, to validate with\n" : " to validate with\n");
   }
   std::vector<Items> draw(i64 step, i64 micro_batches) override {
+    // Each micro-batch has 2^stretch numbers of its own, more than it draws: fewer than four for each of its tokens.
+    const int stretch = std::max(20, static_cast<int>(std::bit_width(static_cast<u64>(4 * batch_ * most_tokens_))));
     drawn_.clear();
     std::vector<Items> items;
     for (i64 i = 0; i < micro_batches; ++i) {
       const i64 number = (step - 1) * micro_batches + i;
       Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
-      numbers = Rng(numbers.seed(), numbers.position() + (static_cast<u64>(number) << 20));
+      numbers = Rng(numbers.seed(), numbers.position() + (static_cast<u64>(number) << stretch));
       drawn_.push_back(pretraining_batch(*tokens_, learned_, batches_->batch(number), numbers));
       items.push_back({drawn_.back().hidden, drawn_.back().ids.size(0)});
     }
@@ -156,18 +161,21 @@ class Pretraining final : public BertTraining {
   nn::BertHead head() const override { return nn::BertHead::pretraining; }
   std::vector<LabelledText> read_file(const std::string& path) const override { return read_documents(path, column_); }
   void look_at(const std::vector<LabelledText>&) override { config_.labels.clear(); }
-  EncodedTexts encoded(const std::vector<LabelledText>& texts) const override;
+  EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string& path) const override;
 
   std::string column_;
   std::vector<PretrainingBatch> drawn_;  // of the current step
 };
 
-EncodedTexts Pretraining::encoded(const std::vector<LabelledText>& texts) const {
-  i64 single = 0;
+EncodedTexts Pretraining::encoded(const std::vector<LabelledText>& texts, const std::string& path) const {
   if (most_tokens_ < 5) usage_error("--max-tokens", "must be at least 5: [CLS] word [SEP] word [SEP]");
-  EncodedTexts parts = parts_of(texts, *tokens_, static_cast<size_t>(most_tokens_ - 3), single);
-  check(!parts.empty(), program(), file_, " has no text of two words");
-  if (single > 0) std::cerr << single << " texts, or ends of texts, of a single word are left out\n";
+  i32 piece = 0;
+  while (piece < tokens_->size() && tokens_->is_special(piece)) ++piece;
+  check(piece < tokens_->size(), program(), "the vocabulary has nothing but special tokens");
+  i64 few = 0;
+  EncodedTexts parts = parts_of(texts, *tokens_, most_tokens_ - 3, few);
+  check(!parts.empty(), program(), path, " has no text of two words");
+  if (few > 0) std::cerr << few << " texts, or ends of texts, of fewer than two words are left out\n";
   return parts;
 }
 
@@ -220,6 +228,8 @@ int fill_lines(const std::string& path, i64 threads) {
   for (i64 number = 1; std::cout.good(); ++number) {
     const std::vector<translate::Line> lines = reader.read(1, [] { return false; });
     if (lines.empty()) break;
+    check(lines[0].is_whole, "read standard input", "line ", number, " has more than ",
+          translate::LineReader::longest_line, " bytes");
     const std::string shown = within("line " + std::to_string(number), [&] { return filled(bert, lines[0].text); });
     std::cout << for_reader(shown, STDOUT_FILENO) << std::endl;
   }

@@ -220,12 +220,12 @@ std::span<const i32> random_part(const EncodedText& text, i64 most, Rng& numbers
   return std::span(text.ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
 }
 
-// Hides words of a row, at least one, and returns how many.
-i64 hide_words(std::span<i32> ids, std::span<i32> labels, const TextTokens& tokens, Rng& numbers) {
+// Hides words of a row, [CLS] A [SEP] B [SEP] with a [SEP] before `second`; at least one, and returns how many.
+i64 hide_words(std::span<i32> ids, std::span<i32> labels, size_t second, const TextTokens& tokens, Rng& numbers) {
   constexpr double chosen = 0.15, masked = 0.8, random = 0.1;
   std::vector<size_t> places;
-  for (size_t i = 0; i < ids.size(); ++i)
-    if (ids[i] != tokens.cls() && ids[i] != tokens.sep()) places.push_back(i);
+  for (size_t i = 1; i + 1 < ids.size(); ++i)
+    if (i + 1 != second) places.push_back(i);  // by its place: "[SEP]" may stand in a text, too
   const std::vector<i64> order = numbers.permutation(std::ssize(places));
   const i64 count = std::max<i64>(1, std::llround(chosen * static_cast<double>(places.size())));
   for (i64 k = 0; k < count; ++k) {
@@ -272,7 +272,8 @@ PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts&
   for (size_t i = 0; i < rows.size(); ++i, ids += S, segment += S, word += S) {
     std::copy(rows[i].begin(), rows[i].end(), ids);
     std::fill(segment + of_first[i], segment + rows[i].size(), 1);
-    batch.hidden += hide_words({ids, rows[i].size()}, {word, rows[i].size()}, tokens, numbers);
+    const size_t size = rows[i].size();
+    batch.hidden += hide_words({ids, size}, {word, size}, static_cast<size_t>(of_first[i]), tokens, numbers);
   }
   return batch;
 }

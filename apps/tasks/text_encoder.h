@@ -115,7 +115,7 @@ struct PretrainingBatch {
   Tensor next;           ///< i32 [B]: 0 where B follows A, 1 where it does not
   i64 hidden = 0;
 };
-/// Some of `texts`, each cut between two of its words; half of the second parts are replaced by words of another text.
+/// Some of `texts`, each cut between two of its words; half of the second parts are replaced by words of another.
 /// Of each row one token in seven is hidden, at least one (apps/tasks/pretrain.cpp). All follows from `numbers`.
 PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts& texts, std::span<const i64> items,
                                    Rng& numbers);

@@ -4,6 +4,7 @@
 // The input is a byte that chooses the kind of tokens, the JSON of a vocabulary or BERT's vocab.txt, a zero byte, and
 // text. GPT-2's tokens are the bytes and what the vocabulary has as merges, a line each.
 #include "apps/data/vocabulary.h"
+
 #include <nlohmann/json.hpp>
 
 #include "apps/data/text_file.h"

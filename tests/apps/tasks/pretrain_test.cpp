@@ -175,10 +175,16 @@ TEST_CASE("pretrain reads texts between empty lines, each line, or a column, and
   CHECK(counted("c", "w0 w2 w4w5 w6 w8 w0 w2\n").starts_with("2 parts of texts"));  // at most six tokens in each
   CHECK(counted("d.tsv", "x\ty\n1\tw0 w2\n2\tw4 w6\n", "--text y ").starts_with("2 parts of texts"));
   CHECK(contains(counted("e.tsv", "x\ty\n1\tw0 w2\n", "--text z "), "e.tsv has no column 'z'"));
-  CHECK(counted("i", "w0 w2\n\nw4\n").starts_with("1 texts, or ends of texts, of a single word are left out"));
+  CHECK(counted("i", "w0 w2\n\nw4\n").starts_with("1 texts, or ends of texts, of fewer than two words are"));
+  CHECK(counted("j.tsv", "x\ty\n1\tw0 w2\n2\t\n", "--text y ").starts_with("1 texts, or ends of texts, of fewer"));
+  CHECK(counted("k", "[SEP] [CLS]\n").starts_with("1 parts of texts"));  // words like others
+  CHECK(contains(counted("l", "\n \n"), "l has nothing but empty lines"));
   CHECK(contains(counted("f", "w0\n\nw1\n"), "has no text of two words"));
   CHECK(contains(counted("g", "w0 w2\n\xFF\n"), "g, line 2: byte 7 begins no UTF-8 character"));
   CHECK(contains(counted("h", "w0 w2\nw4 w6\n", "--max-tokens 4 "), "--max-tokens"));
+  const std::string special = written(small.folder / "special.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+  check_failure(quoted_program + "pretrain train '" + small.text + "' --vocab '" + special + "'",
+                "the vocabulary has nothing but special tokens");
   check_usage_error("pretrain train", "FILE", "is required");
   check_usage_error("pretrain run", "--load", "");
 }
