@@ -156,8 +156,8 @@ template <class Answer> int for_lines_of_input(Reader& reader, const Answer& ans
 // Adds what the heads read in a sentence. Returns false if the page has no room for it.
 bool add_attention(AttentionPage& page, const nn::Bert& model, const TextTokens& tokens, const std::string& line,
                    const EncodedText& text) {
-  const i64 S = std::ssize(text.ids);
-  if (!page.has_room(std::ssize(model.encoder.layers) * model.config.layer.num_heads * S * S)) return false;
+  const i64 S = std::ssize(text.ids), layers = model.config.repeats * model.config.num_layers;
+  if (!page.has_room(layers * model.config.layer.num_heads * S * S)) return false;
   const NoGradient nothing_recorded;
   nn::Pass pass = nn::Pass::inference();
   nn::AttentionRecorder seen;
@@ -168,7 +168,8 @@ bool add_attention(AttentionPage& page, const nn::Bert& model, const TextTokens&
   shown.note = "A row is a token; its columns are the tokens that it reads, on both sides of it.";
   for (const i32 id : text.ids) shown.rows.push_back(tokens.token(id));
   shown.columns = shown.rows;
-  for (const nn::EncoderLayer& layer : model.encoder.layers) shown.layers.push_back(seen.of(*layer.self_attn));
+  // In the order of the pass, in which a layer may come more than once.
+  for (const nn::AttentionRecorder::Recorded& each : seen.all) shown.layers.push_back(each.weights);
   page.add(line, "", {shown});
   return true;
 }

@@ -99,12 +99,13 @@ void print_mistakes(const JudgedTexts& said, const std::vector<LabelledText>& te
     for (size_t word = 0; word < said[i].right.size(); ++word) {
       const auto& [label, probability] = said[i].answers[word];
       if (label < 0 || label == said[i].right[word]) continue;
-      std::string place = texts[i].place.substr(options.file.size() + 2);
+      std::string place = texts[i].place.substr(options.file.size() + 2), text = joined(texts[i].words, " ");
+      std::replace_if(
+          text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
       if (of_words) place += std::to_string(texts[i].line + static_cast<i64>(word)) + '\t' + texts[i].words[word];
-      mistakes.emplace_back(-probability,
-                            joined({name_of(label, config.labels), numbers("%.4f", probability),
-                                    name_of(said[i].right[word], config.labels), place, joined(texts[i].words, " ")},
-                                   "\t"));
+      mistakes.emplace_back(-probability, joined({name_of(label, config.labels), numbers("%.4f", probability),
+                                                  name_of(said[i].right[word], config.labels), place, text},
+                                                 "\t"));
     }
   std::stable_sort(mistakes.begin(), mistakes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::cout << "answer\tprobability\tright\tplace\t" << (of_words ? "word\tsentence\n" : "text\n");
