@@ -45,14 +45,13 @@ template <class Form> const Blocking& blocking() {
   return read_once;
 }
 
+i64 blocks_in(i64 size, i64 block) { return (size + block - 1) / block; }
+
 // The length of parts that are equal, multiples of `step`, and about `most` or less.
 i64 even_part(i64 size, i64 most, i64 step) {
-  most = std::max(most, step);
-  const i64 parts = std::max<i64>(1, (size + most - 1) / most);
-  return std::max<i64>(1, (size + parts * step - 1) / (parts * step)) * step;
+  const i64 parts = std::max<i64>(1, blocks_in(size, std::max(most, step)));
+  return std::max<i64>(1, blocks_in(size, parts * step)) * step;
 }
-
-i64 blocks_in(i64 size, i64 block) { return (size + block - 1) / block; }
 
 // C in a grid of tiles, one for each thread; the last of a row or column may be smaller.
 struct Grid {
@@ -65,8 +64,9 @@ struct Grid {
   }
 };
 
-// The grid whose largest tile is done first. A tile packs its rows of A and its columns of B, and a number that is
-// packed takes the time of about `packing` multiply-adds for each of the inner numbers. Tiles are made of whole blocks.
+// The grid whose largest tile takes the least time, in multiply-adds for each inner number. A tile packs its rows of A
+// and its columns of B, and to pack a number takes about as long as `packing` multiply-adds. Tiles are made of whole
+// blocks.
 Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip) {
   constexpr i64 packing = 8;
   const i64 most = threads_for(m * n * k), row_blocks = std::max<i64>(1, blocks_in(m, block)),
@@ -123,8 +123,8 @@ template <class T, bool rounds> struct InOrder {
   // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
   static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add) {
     constexpr i64 in_line = 64 / sizeof(T);
-    const i64 panels = (c.rows + rows - 1) / rows, size = depth * width,
-              share = (size / in_line + panels - 1) / panels * in_line;
+    const i64 panels = blocks_in(c.rows, rows), size = depth * width,
+              share = blocks_in(size / in_line, panels) * in_line;
     const T* next_strip = strip + size;
     for (i64 i = 0; i < c.rows; i += rows, block += depth * rows, next_strip += share) {
       const i64 end = std::min(c.rows, i + rows);
@@ -147,7 +147,7 @@ template <class T, class Form> class TileProduct {
                   (rows <= rows_in_place || columns <= columns_in_place || k <= depth_in_place)),
         depth_(even_part(k, blocking<Form>().depth, Form::step)),
         rows_(even_part(rows, blocking<Form>().block_bytes / (depth_ * Form::bytes), Form::rows)),
-        columns_(in_place_ || rows <= rows_ ? panel : std::min((columns + panel - 1) / panel * panel, most_columns)),
+        columns_(in_place_ || rows <= rows_ ? panel : std::min(blocks_in(columns, panel) * panel, most_columns)),
         keeps_(columns_ > panel) {}
 
   // The numbers of memory that it needs.

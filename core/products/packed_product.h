@@ -26,7 +26,7 @@ struct CacheSizes {
 };
 /// What is packed at once: `depth` inner numbers, so that a strip of B, of `strip_bytes` bytes for each of them, fills
 /// the first cache, but at least 256 and at most 512; and a block of A of `block_bytes`, half of the second cache, but
-/// at most 1 MB, since cores may share a larger one.
+/// at least 64 KB and at most 1 MB, since cores may share a larger one.
 struct Blocking {
   i64 depth, block_bytes;
 };

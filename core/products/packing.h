@@ -32,15 +32,13 @@ template <class T> static Strided<T> part_from(const Strided<T>& x, i64 i, i64 p
 // Both functions prefetch what is read next, since the CPU does not foresee what lies in many rows. A prefetch never
 // fails, so it may go beyond the matrix.
 
-/// Rows [0, rows) and columns [0, depth) of `from` become columns of `to`, which are `width` apart and padded with
-/// zeros. A few numbers beyond them may be overwritten.
+/// Rows [0, rows) of `from`, at most `width` of them, and columns [0, depth) become columns of `to`, which are `width`
+/// apart and padded with zeros. A few numbers beyond them may be overwritten.
 template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
   constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T), prefetched = 64 / sizeof(T),
                 at_once = width % lanes == 0 ? 1 : width / lanes + 1;
   using Vector = typename VectorOf<T, lanes>::type;
   i64 p = 0;
-  for (; from.row == 1 && rows == width && p < depth; ++p)
-    for (i64 i = 0; i < width; ++i) to[p * width + i] = from.data[p * from.column + i];
   for (; from.column == 1 && p + lanes <= depth; p += lanes) {
     if (p % prefetched == 0)
       for (i64 i = 0; i < width; ++i) __builtin_prefetch(from.data + (i + width) * from.row + p);

@@ -57,11 +57,13 @@ std::vector<OwnWay> own_ways() {
   for (const i64 m : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16})
     for (const i64 n : {1, 3, 12, 13, 130})
       for (const i64 k : {0, 1, 15, 16, 17, 64, 100}) few_rows.push_back({m, n, k, Trans::b});
-  // Few and many rows, columns and inner numbers; A in place and packed; more rows than a block of A has.
+  // Few and many rows, columns and inner numbers; A in place and packed; few rows with a B that two threads read once,
+  // and three by strips; more rows than a block of A has.
   for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
                                 {1, 700, 300},
                                 {17, 5, 513},
                                 {7, 130, 2},
+                                {11, 700, 100},
                                 {801, 67, 259},
                                 {65, 1100, 33},
                                 {5, 3, 0},
@@ -175,7 +177,7 @@ TEST_CASE("C is cut into a grid of tiles of equal work, at the borders of blocks
                                                   {4, 768, 768, 2, 2},
                                                   {8, 768, 768, 4, 2},
                                                   {8, 768, 6144, 1, 8},
-                                                  {6, 1536, 768, 3, 2},
+                                                  {6, 1536, 768, 2, 3},
                                                   {16, 3072, 768, 8, 2},
                                                   {7, 700, 700, 7, 1}}) {
     const Shape sizes{count, m, n};
@@ -189,14 +191,16 @@ TEST_CASE("C is cut into a grid of tiles of equal work, at the borders of blocks
     Tensor c = Tensor::empty({m, n});
     packed_product<float>({a.data<float>(), m, 8}, {b.data<float>(), 8, n}, {c.write<float>(), m, n}, Trans::none,
                           false, nullptr, note);
-    i64 area = 0, largest = 0, ragged = 0;
+    i64 area = 0, largest = 0, ragged = 0, in_first_row = 0;
     for (const Tile& tile : tiles) {
       const i64 size = (tile.row_end - tile.row) * (tile.column_end - tile.column);
       area += size;
       largest = std::max(largest, size);
+      in_first_row += tile.row == 0;
       ragged += tile.row % block_rows + tile.column % 16 +
                 (tile.column_end == n ? 0 : (tile.column_end - tile.column) % strip_width<float>);
     }
+    CHECK(in_first_row == across);
     CHECK(area == m * n);
     CHECK(ragged == 0);
     CHECK(static_cast<double>(largest * count) <= 1.1 * static_cast<double>(m * n));
