@@ -9,8 +9,12 @@
 namespace orrery {
 namespace {
 
-// Numbers that the ranks exchange at once: few enough to stay in a core's cache while they are packed, added, unpacked.
-constexpr i64 exchanged_at_once = i64{1} << 18;
+// Numbers that a rank adds at once: few enough to stay in a core's cache. A message is as long, also among many ranks;
+// the time of a much shorter one would be all latency.
+constexpr i64 added_at_once = i64{1} << 17;
+
+// Numbers that the ranks exchange at once. More ranks than these add fewer, so that memory has a bound.
+i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.
 bool are_halves(const Stretch& left, const Stretch& right, i64 count) {
@@ -94,7 +98,10 @@ GradientTree::Row GradientTree::row(Ranks& ranks) const {
   for (const Node& node : nodes_)
     for (size_t i = 0; i < mine.size(); ++i)
       if (node.gradients[i].defined()) mine[i] = '1';
-  const std::vector<std::string> all = ranks.each_text(mine);
+  std::vector<std::string> all(static_cast<size_t>(ranks.size()), mine);
+  Ranks::Received from;
+  for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
+  ranks.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(mine))), from);
   Row row{.dtype = parameters_.at(0).value.dtype()};
   for (size_t i = 0; i < mine.size(); ++i) {
     const Variable& p = parameters_[i].value;
@@ -137,7 +144,7 @@ void GradientTree::join(Ranks& ranks, const Row& row) {
   struct Slice : Stretch {
     Tensor numbers;
   };
-  const i64 size = ranks.size(), me = ranks.rank(), most = std::min(exchanged_at_once, row.count());
+  const i64 size = ranks.size(), me = ranks.rank(), most = std::min(exchanged_at_once(ranks), row.count());
   std::vector<std::vector<Stretch>> nodes;  // of each rank
   i64 of_others = 0;
   for (i64 r = 0; r < size; ++r) {
@@ -188,7 +195,7 @@ void GradientTree::join_fast(Ranks& ranks, const Row& row) {
     add_gradients(nodes_[nodes_.size() - 2].gradients, nodes_.back().gradients);
     nodes_.pop_back();
   }
-  const i64 most = std::min(exchanged_at_once, row.count());
+  const i64 most = std::min(exchanged_at_once(ranks), row.count());
   Tensor packed = Tensor::empty({most}, row.dtype);
   for (i64 begin = 0; begin < row.count(); begin += most) {
     const Stretch part{begin, std::min(begin + most, row.count())};

@@ -111,7 +111,7 @@ class MpiRanks final : public Ranks {
                    [this](int silent) { end_all(name_of(silent) + " has not answered for five seconds, so all end"); });
   }
   // Rank 0 may need minutes to judge and save the model. The others wait without keeping their cores busy.
-  ~MpiRanks() override { meet(1e9); }
+  ~MpiRanks() override { all_come(end_, 1e9); }
 
   i64 rank() const override { return mpi_.rank; }
   i64 size() const override { return mpi_.size; }
@@ -143,16 +143,7 @@ class MpiRanks final : public Ranks {
                     std::is_same_v<T, float> ? MPI_FLOAT : MPI_DOUBLE, MPI_SUM, group_);
     });
   }
-  bool meet(double seconds) override {
-    MPI_Request barrier = MPI_REQUEST_NULL;
-    MPI_Ibarrier(meeting_, &barrier);
-    for (const double begin = steady_seconds(); steady_seconds() - begin < seconds; std::this_thread::sleep_for(5ms)) {
-      int all_are_here = 0;
-      MPI_Test(&barrier, &all_are_here, MPI_STATUS_IGNORE);
-      if (all_are_here) return true;
-    }
-    return false;
-  }
+  bool meet(double seconds) override { return all_come(failure_, seconds); }
   [[noreturn]] void end_all(const std::string& line) override {
     const std::string text = "orrery: " + harmless_lines(line) + "\n";
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
@@ -162,8 +153,19 @@ class MpiRanks final : public Ranks {
   }
 
  private:
+  static bool all_come(const Group& meeting, double seconds) {
+    MPI_Request barrier = MPI_REQUEST_NULL;
+    MPI_Ibarrier(meeting, &barrier);
+    for (const double begin = steady_seconds(); steady_seconds() - begin < seconds; std::this_thread::sleep_for(5ms)) {
+      int all_are_here = 0;
+      MPI_Test(&barrier, &all_are_here, MPI_STATUS_IGNORE);
+      if (all_are_here) return true;
+    }
+    return false;
+  }
+
   Mpi mpi_;
-  Group group_, meeting_;
+  Group group_, failure_, end_;  // a rank that has failed does not meet one that is at its end
   bool adds_fast_;
   std::vector<std::string> hosts_;
   std::optional<Watch> watch_;

@@ -62,6 +62,8 @@ class Ranks {
   /// Call it where a failure is caught first. If all ranks fail at this place, as one process would have, it returns;
   /// if not, all of them end, with a line that names this one and says why.
   void failed(const std::string& why);
+  /// From here on rank 0 goes on without the others, and its failures are its own.
+  void others_end() { failed_ = true; }
   /// Waits until all ranks have called it. Returns false if that takes longer.
   virtual bool meet(double /*seconds*/) { return true; }
   /// Ends all ranks, with this line.

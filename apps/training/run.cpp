@@ -260,6 +260,7 @@ int run_training(const Training& training) {
     if (failure) std::rethrow_exception(failure);
     return interrupted;  // the first one ends the training
   }
+  trainer.ranks().others_end();
   if (failure && trainer.has_diverged() && trainer.best_step() == 0) end_training(failure, {[&] { log.end(); }});
   if (trainer.steps_done() == done_before && !trainer.finished()) {  // the files stay as they are
     if (failure) std::rethrow_exception(failure);

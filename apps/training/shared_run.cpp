@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -35,6 +36,7 @@ class Heard final : public std::streambuf {
  private:
   static constexpr size_t enough = 1 << 16;
   std::streamsize xsputn(const char* text, std::streamsize count) override {
+    const std::lock_guard lock(mutex_);  // a Phase tells from a thread of its own
     if (text_.size() < enough) text_.append(text, static_cast<size_t>(count));
     return passes_on_ ? before_->sputn(text, count) : count;
   }
@@ -47,6 +49,7 @@ class Heard final : public std::streambuf {
   std::ostream& stream_;
   std::streambuf* before_;
   bool passes_on_;
+  std::mutex mutex_;
   std::string text_;
 };
 
@@ -68,6 +71,16 @@ std::string training_lines(const TrainingProgram& program, const Trainer& traine
   if (!program.origin.empty())
     text << "the checksums of the texts\t" << parse_json_object(program.origin, "texts")["checksums"].dump() << '\n';
   text << "the parameters to begin with\t" << trainer.hash();
+  return text.str();
+}
+
+// On these it depends what ranks exchange next, so they are compared before all else.
+std::string run_lines(const TrainingProgram& program) {
+  const RunOptions& run = program.run;
+  std::ostringstream text;
+  text << "--sum\t" << run.sum << "\n--minutes\t" << program.minutes << "\n--time-limit\t" << run.time_limit
+       << "\n--print-config\t" << (run.print_config ? "given" : "nothing") << "\n--resume\t"
+       << (run.resume.empty() ? "nothing" : "given");
   return text.str();
 }
 
@@ -94,12 +107,17 @@ int run_on_ranks(TrainingProgram& program, bool threads_are_given, const std::fu
   RunOptions& run = program.run;
   program.ranks = mpi_ranks(run.sum == "fast");
   Ranks& ranks = *program.ranks;
-  if (!threads_are_given) run.threads = std::clamp<i64>(read_machine().cores / ranks.on_this_host(), 1, run.threads);
+  const Machine machine = read_machine();
+  const i64 sharing = ranks.on_this_host();
+  if (!threads_are_given) run.threads = std::clamp<i64>(machine.cores / sharing, 1, run.threads);
+  if (run.max_memory == 0) run.max_memory = (machine.memory.available / 10 * 9 / sharing) >> 20;  // MB
   if (!ranks.is_first()) run.save = run.log = run.new_folder = "";
   std::optional<Heard> out, errors;
   if (!ranks.is_first()) out.emplace(std::cout, false);
   errors.emplace(std::cerr, ranks.is_first());
   try {
+    const std::string differs = difference(ranks, run_lines(program));
+    check(differs.empty(), program.program(), differs);
     const int exit_code = train();
     return ranks.is_first() ? exit_code : done;
   } catch (...) {

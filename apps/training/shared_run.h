@@ -8,8 +8,8 @@
 namespace orrery {
 
 /// Gives `program` the processes of mpirun as its ranks, and returns what `train` returns on rank 0, which alone
-/// prints, writes files and reports; 0 on the others. Unless threads are given, the ranks of a machine share its cores.
-/// If `train` throws on some ranks alone, all end. Errors: those of `mpi_ranks`.
+/// prints, writes files and reports; 0 on the others. Unless threads or --max-memory are given, the ranks of a machine
+/// share its cores and its memory. If `train` throws on some ranks alone, all end. Errors: those of `mpi_ranks`.
 int run_on_ranks(TrainingProgram& program, bool threads_are_given, const std::function<int()>& train);
 
 /// A step has a micro-batch for each rank, unless --micro-batches is given.

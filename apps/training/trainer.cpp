@@ -136,25 +136,29 @@ StepResult Trainer::step() {
 
 // dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part gives. Returns what each gave.
 std::vector<Trainer::PartResult> Trainer::add_gradients(const std::vector<Part>& parts) {
-  GradientTree tree(optimizer_->parameters(), recipe_.micro_batches);
-  const auto [begin, end] = part_of({0, recipe_.micro_batches}, ranks_->rank(), ranks_->size());
-  std::vector<PartResult> mine(static_cast<size_t>(end - begin)), all;
-  for (i64 i = begin; i < end; ++i) {
+  const i64 count = recipe_.micro_batches, me = ranks_->rank(), size = ranks_->size();
+  std::vector<PartResult> results(static_cast<size_t>(count));
+  std::optional<GradientTree> tree;  // the gradients of a single micro-batch stay where they are
+  if (count > 1) tree.emplace(optimizer_->parameters(), count);
+  const Stretch own = part_of({0, count}, me, size);
+  for (i64 i = own.begin; i < own.end; ++i) {
     const Part& part = parts[static_cast<size_t>(i)];
     if (part.share > 0) {
       const auto [loss, accuracy] = loss_of(part);
       backward(loss);
-      mine[static_cast<size_t>(i - begin)] = {loss.item(), accuracy.value_or(std::nan(""))};
+      results[static_cast<size_t>(i)] = {loss.item(), accuracy.value_or(std::nan(""))};
     }
-    tree.take(i);
+    if (tree) tree->take(i);
   }
-  for (const std::string& of_rank :
-       ranks_->each_text({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(PartResult)})) {
-    all.resize(all.size() + of_rank.size() / sizeof(PartResult));
-    std::copy_n(of_rank.data(), of_rank.size(), reinterpret_cast<char*>(all.data() + all.size()) - of_rank.size());
+  Ranks::Received of_rank;
+  for (i64 r = 0; r < size; ++r) {
+    const Stretch part = part_of({0, count}, r, size);
+    of_rank.push_back(std::as_writable_bytes(
+        std::span(results).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.count()))));
   }
-  tree.finish(*ranks_);
-  return all;
+  ranks_->exchange(Ranks::Sent(of_rank.size(), of_rank[static_cast<size_t>(me)]), of_rank);
+  if (tree) tree->finish(*ranks_);
+  return results;
 }
 
 // The loss of this rank's part of a step.
@@ -177,12 +181,16 @@ StepResult Trainer::update() {
     if (!std::isnan(results[i].accuracy))
       result.accuracy = result.accuracy.value_or(0) + parts[i].share * results[i].accuracy;
   }
+  bool seeks_cause = false;
   try {
     make_step({.program = task_.program(), .number = steps_done_ + 1, .rate = result.rate, .clip = recipe_.clip},
-              result.loss, *optimizer_, [&] { return loss_of_own(parts); });
+              result.loss, *optimizer_, [&] {
+                seeks_cause = true;
+                return loss_of_own(parts);
+              });
   } catch (const Error& error) {
-    if (ranks_->size() == 1) throw;
-    // All ranks are here, and each has looked for the cause in its own part.
+    if (ranks_->size() == 1 || !seeks_cause) throw;  // memory may have run out here alone
+    // A number is not finite on all ranks, and each has looked for the cause in its own part.
     for (const std::string& rule : ranks_->each_text(error.rule()))
       if (rule.find(nothing_found) == rule.npos) throw Error(task_.program(), rule);
     throw;
@@ -213,6 +221,7 @@ std::vector<Score> Trainer::evaluate() {
       }
       with_judged([&] {
         scores = task_.evaluate();
+        for (Score& score : scores) score.value = ranks_->first(score.value);  // so that all decide the same
         best = is_better(scores.at(0), best_score_, best_step_ == 0);
         if (best) best_ = copies(buffers());
       });

@@ -110,6 +110,9 @@ TEST_CASE("ranks that differ in options or in their program are refused, with th
   CHECK(result.exit_code == 1);
   CHECK(std::regex_search(result.text, std::regex("orrery: toy: rank 1 on \\S+ differs from rank 0 on \\S+ in "
                                                   "--seed: 7 instead of 1\n")));
+  result = shell(mpirun(one + ": " + one + "--sum fast ") + "2>&1");
+  CHECK(result.exit_code == 1);
+  CHECK(contains(result.text, " in --sum: fast instead of exact"));
   std::filesystem::copy_file(ORRERY_PROGRAM, other);
   set_contents(other, contents(other) + "x");
   std::filesystem::permissions(other, std::filesystem::perms::owner_all);
