@@ -30,9 +30,9 @@ const Vocabulary& pieces() {
   return vocabulary;
 }
 
-const std::string fixture = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/";
+const std::string gpt2_folder = std::string(ORRERY_SOURCE_DIR) + "/tests/fixtures/gpt2/";
 
-Tokenizer of_byte_pairs() { return Tokenizer(BytePairs::read(fixture + "vocab.json", fixture + "merges.txt")); }
+Tokenizer of_byte_pairs() { return Tokenizer(BytePairs::read(gpt2_folder + "vocab.json", gpt2_folder + "merges.txt")); }
 
 Tokenizer separated(Tokenizer tokenizer, const std::string& line) {
   tokenizer.separate_at(line);
