@@ -104,7 +104,8 @@ std::string PairCounts::text(i64 most_tokens) const {
 }
 
 LinePairs read_pairs(const std::string& source_path, const std::string& target_path, Spelling spelling) {
-  return pairs_of(read_text(source_path), read_text(target_path), spelling, source_path, target_path);
+  std::string source = read_text(source_path);  // first: of two files that are missing, its error is told
+  return pairs_of(std::move(source), read_text(target_path), spelling, source_path, target_path);
 }
 
 LinePairs read_pairs(const std::string& path, const PairColumns& columns, i64 most_words, Spelling spelling) {

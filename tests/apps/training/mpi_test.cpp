@@ -82,7 +82,7 @@ TEST_CASE("a language model and a translator have the same bits on 2 and 3 ranks
   }
 }
 
-TEST_CASE("a training that is stopped by Ctrl-C, on one rank or on mpirun, is saved, and other ranks have its bits") {
+TEST_CASE("slow: a training that is stopped by Ctrl-C, on one rank or on mpirun, is saved; other ranks have its bits") {
   if (!mpi_is_there()) return;
   const TemporaryFolder folder;
   const std::string file = folder / "long";

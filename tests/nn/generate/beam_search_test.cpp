@@ -4,136 +4,21 @@
 
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "core/machine/parallel.h"
 #include "nn/generate/decoding.h"
 #include "tests/nn/compare.h"
 #include "tests/nn/generate/linear_attention.h"
+#include "tests/nn/generate/plain_beam_search.h"
 
 using namespace orrery;
+using namespace orrery::small;
 using nn::BeamOptions;
 using nn::Hypothesis;
-using nn::StepwiseDecoder;
 
 namespace {
-
-using Tokens = std::vector<i32>;
-// The logits after the tokens of one source, `bos` included.
-using LogitsAfter = std::function<std::vector<double>(i64 source, const Tokens& tokens)>;
-
-constexpr i32 end_token = 2;
-
-// Computes every step from all tokens, and keeps the sequences themselves instead of a state.
-class PlainDecoder : public StepwiseDecoder {
- public:
-  PlainDecoder(i64 sources, LogitsAfter logits) : logits_(std::move(logits)) {
-    for (i64 source = 0; source < sources; ++source) sequences_.push_back({source, {}});
-  }
-  Tensor next_logits(const Tensor& tokens) override {
-    ++steps;
-    REQUIRE(tokens.shape() == Shape{std::ssize(sequences_), 1});
-    std::vector<double> all;
-    for (size_t i = 0; i < sequences_.size(); ++i) {
-      sequences_[i].tokens.push_back(tokens.data<i32>()[i]);
-      const std::vector<double> row = logits_(sequences_[i].source, sequences_[i].tokens);
-      all.insert(all.end(), row.begin(), row.end());
-    }
-    const i64 R = std::ssize(sequences_);
-    return Tensor::of<double>({R, std::ssize(all) / R}, all);
-  }
-  void choose(std::span<const i64> chosen) override {
-    std::vector<Sequence> next;
-    for (const i64 i : chosen) next.push_back(sequences_.at(static_cast<size_t>(i)));
-    sequences_ = std::move(next);
-  }
-  i64 steps = 0;
-
- private:
-  struct Sequence {
-    i64 source;
-    Tokens tokens;
-  };
-  LogitsAfter logits_;
-  std::vector<Sequence> sequences_;
-};
-
-std::vector<double> log_probabilities(std::vector<double> logits) {
-  double total = 0;
-  for (const double x : logits) total += std::exp(x);
-  for (double& x : logits) x -= std::log(total);
-  return logits;
-}
-
-// The log-probabilities after `written` as constraints.h has them, token by token.
-std::vector<double> constrained_plainly(std::vector<double> logits, const Tokens& written, const nn::Constraints& c,
-                                        size_t source) {
-  logits = log_probabilities(logits);
-  for (const i32 token : std::set<i32>(written.begin(), written.end())) {
-    double& x = logits[static_cast<size_t>(token)];
-    x = x > 0 ? x / c.repetition_penalty : x * c.repetition_penalty;
-  }
-  logits = log_probabilities(logits);
-  const Tokens prefix = c.prefixes.empty() ? Tokens() : c.prefixes[source];
-  const i64 n = c.no_repeat_ngram;
-  Tokens longer = written;
-  longer.push_back(0);
-  for (i32& k = longer.back(); k < std::ssize(logits); ++k) {
-    const auto end = longer.end();
-    const bool repeats =
-        n > 0 && std::ssize(longer) > n && std::search(longer.begin(), end - 1, end - n, end) != end - 1;
-    if (written.size() < prefix.size() ? prefix[written.size()] != k : repeats)
-      logits[static_cast<size_t>(k)] = -INFINITY;
-  }
-  return logits;
-}
-
-// What the header of beam_search.h says, for one source and without caring for speed: it never stops early. Those that
-// are finished, the best first.
-std::vector<Hypothesis> searched_plainly(const std::function<std::vector<double>(const Tokens&)>& logits, i64 limit,
-                                         const BeamOptions& options, size_t source = 0) {
-  std::vector<Hypothesis> live(1), finished;
-  const auto likelier = [](const Hypothesis& a, const Hypothesis& b) { return a.log_probability > b.log_probability; };
-  for (i64 length = 1; !live.empty() && std::ssize(finished) < options.beam; ++length) {
-    std::vector<Hypothesis> extended;
-    for (const Hypothesis& hypothesis : live) {
-      Tokens read{options.bos};
-      read.insert(read.end(), hypothesis.tokens.begin(), hypothesis.tokens.end());
-      const std::vector<double> next =
-          constrained_plainly(logits(read), hypothesis.tokens, options.constraints, source);
-      for (size_t k = 0; k < next.size(); ++k) {
-        if (next[k] == -INFINITY && options.constraints.any()) continue;
-        extended.push_back(hypothesis);
-        extended.back().tokens.push_back(static_cast<i32>(k));
-        extended.back().log_probability += next[k];
-      }
-    }
-    std::stable_sort(extended.begin(), extended.end(), likelier);
-    live.clear();
-    for (size_t rank = 0; rank < extended.size(); ++rank) {
-      Hypothesis& h = extended[rank];
-      h.score = h.log_probability / std::pow(static_cast<double>(length), options.length_penalty);
-      const bool ends = h.tokens.back() == options.eos || length == limit;
-      if (ends && static_cast<i64>(rank) < options.beam) finished.push_back(h);
-      if (!ends && std::ssize(live) < options.beam) live.push_back(h);
-    }
-  }
-  std::stable_sort(finished.begin(), finished.end(),
-                   [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
-  return finished;
-}
-// A table of random logits for every beginning, made when it is asked for.
-LogitsAfter random_table(i64 K, u64 seed, double spread, double least = 0) {
-  return [=, table = std::make_shared<std::map<std::pair<i64, Tokens>, std::vector<double>>>(),
-          rng = std::make_shared<Rng>(seed)](i64 source, const Tokens& tokens) {
-    std::vector<double>& row = (*table)[{source, tokens}];
-    while (std::ssize(row) < K) row.push_back(least + spread * rng->uniform());
-    return row;
-  };
-}
 
 // Probabilities of the tokens 0, 1, 2 (the end) and 3 after each beginning without bos; equal ones after all others.
 LogitsAfter table_of(const std::map<Tokens, std::vector<double>>& table) {
@@ -143,12 +28,6 @@ LogitsAfter table_of(const std::map<Tokens, std::vector<double>>& table) {
     for (double& p : row) p = std::log(p);
     return row;
   };
-}
-
-Hypothesis searched_in(const LogitsAfter& table, i64 limit, const BeamOptions& options) {
-  PlainDecoder decoder(1, table);
-  const std::vector<i64> limits{limit};
-  return nn::beam_search(decoder, limits, options).at(0);
 }
 
 // Larger weights than a new model has, so that its sentences differ, and some of them end.
@@ -193,12 +72,6 @@ LogitsAfter logits_without_cache(const nn::Transformer& model, const Tensor& sou
   };
 }
 
-void check_same(const Hypothesis& a, const Hypothesis& b, double tolerance) {
-  CHECK(a.tokens == b.tokens);
-  CHECK(std::abs(a.log_probability - b.log_probability) <= tolerance * static_cast<double>(a.tokens.size()));
-  CHECK(std::abs(a.score - b.score) <= tolerance);
-}
-
 }  // namespace
 
 TEST_CASE("beam search equals its plain form on random tables: beams, penalties, limits, several sources") {
@@ -219,53 +92,6 @@ TEST_CASE("beam search equals its plain form on random tables: beams, penalties,
       }
     }
   }
-}
-
-TEST_CASE("the n best, the repetition penalty, n-grams and prefixes are those of the plain form, alone and together") {
-  const std::vector<i64> limits{7, 3, 9, 4};
-  const std::vector<Tokens> prefixes{{3}, {}, {4, 4, 0}, {0, 1}};
-  i64 different = 0;
-  for (const nn::Constraints& constraints :
-       {nn::Constraints{}, nn::Constraints{.repetition_penalty = 1.7}, nn::Constraints{.no_repeat_ngram = 1},
-        nn::Constraints{.no_repeat_ngram = 2}, nn::Constraints{.prefixes = prefixes},
-        nn::Constraints{.repetition_penalty = 1.2, .no_repeat_ngram = 3, .prefixes = prefixes}}) {
-    for (const i64 n : {1, 2, 4}) {
-      const LogitsAfter table = random_table(5, 7, 4.0, -2.0);
-      const BeamOptions options{.beam = 4, .n_best = n, .constraints = constraints};
-      PlainDecoder decoder(std::ssize(limits), table);
-      const auto found = nn::n_best_search(decoder, limits, options);
-      for (size_t source = 0; source < limits.size(); ++source) {
-        CAPTURE(n);
-        CAPTURE(source);
-        const auto logits = [&](const Tokens& tokens) { return table(static_cast<i64>(source), tokens); };
-        const auto expected = searched_plainly(logits, limits[source], options, source);
-        REQUIRE(std::ssize(found[source]) == std::min(n, std::ssize(expected)));
-        for (size_t i = 0; i < found[source].size(); ++i) check_same(found[source][i], expected[i], 1e-12);
-        different += found[source][0].tokens != searched_plainly(logits, limits[source], {.beam = 4})[0].tokens;
-      }
-    }
-  }
-  CHECK(different > 15);
-  const auto refused = [&](const std::vector<Tokens>& wrong) {
-    PlainDecoder decoder(1, random_table(5, 7, 4.0));
-    return small::error_of(
-        [&] { nn::n_best_search(decoder, std::vector<i64>{3}, {.constraints = {.prefixes = wrong}}); });
-  };
-  CHECK(refused({{3, 4, 3}}) == "beam search: a prefix of 3 tokens leaves no room in a sequence of at most 3");
-  CHECK(refused({{3, end_token}}) == "beam search: a prefix has the token that ends a sequence, 2");
-  CHECK(refused({{3, 4}}) == "");
-}
-
-TEST_CASE("logits and log-probabilities, which differ by a constant for each row, are penalised alike") {
-  const LogitsAfter table = random_table(5, 7, 4.0, -2.0);
-  const LogitsAfter moved = [&](i64 source, const Tokens& tokens) {
-    std::vector<double> logits = table(source, tokens);
-    for (double& x : logits) x += 10;
-    return logits;
-  };
-  const BeamOptions options{.constraints = {.repetition_penalty = 1.5}};
-  for (const i64 limit : {4, 9})
-    check_same(searched_in(moved, limit, options), searched_in(table, limit, options), 1e-9);
 }
 
 TEST_CASE("with a beam of all tokens and two steps it finds the likeliest of all sentences") {
