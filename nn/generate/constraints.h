@@ -5,8 +5,8 @@
 // scores x of the tokens g that are written already:
 //   p_i = e^{x_i / I(i in g)} / sum_j e^{x_j / I(j in g)}     I(true) = theta, I(false) = 1
 // They use theta = 1.2 with greedy decoding. Dividing a negative score would make its token likelier, so that one is
-// multiplied by theta, as Hugging Face's transformers does. In greedy decoding and sampling x are the model's logits; in
-// beam search, as there, they are its log-probabilities: of several models together there are no logits.
+// multiplied by theta, as Hugging Face's transformers does. In greedy decoding and sampling x are the model's logits;
+// in beam search, as there, they are its log-probabilities: of several models together there are no logits.
 // With no_repeat_ngram = n (Paulus et al. 2018, "A Deep Reinforced Model for Abstractive Summarization", with n = 3) a
 // token may not come next if it would write an n-gram that is there already. What a model continues, the prompt, counts
 // as written. With prefixes, a sequence begins with given tokens. In beam search the penalty changes p, but tokens that

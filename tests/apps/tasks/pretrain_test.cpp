@@ -147,7 +147,7 @@ TEST_CASE("pretrain learns hidden words and what follows; run fills in; a tagger
             (small.folder / "classifier") + "'")
             .exit_code == 0);
   check_failure(quoted_program + "pretrain run --load '" + (small.folder / "classifier") + "'",
-                "was not saved by orrery pretrain, but by orrery classify");
+                "was not saved by orrery pretrain, but by orrery 'classify'");
 }
 
 TEST_CASE("a pretraining that was stopped ends with the bits of an uninterrupted one, with any number of threads") {
