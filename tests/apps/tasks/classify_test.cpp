@@ -82,7 +82,7 @@ TEST_CASE("a training of labels that was stopped ends with the bits of an uninte
   const std::string whole = trained_hash(held_out + "--hash");
   CHECK(trained_hash(held_out + "--hash --threads 2") == whole);
   CHECK(trained_hash(held_out + "--hash --seed 2") != whole);
-  REQUIRE(errors(held_out + "--time-limit 0.0005 --save '" + small.model + "'").exit_code == 130);
+  REQUIRE(errors(held_out + "--time-limit 0.0001 --save '" + small.model + "'").exit_code == 130);
   CHECK(trained_hash("classify train --resume '" + small.model + "' --hash") == whole);
   CHECK(contains(errors(held_out).text, "29 texts to learn, 3 held out of them, drawn by the seed"));
 }

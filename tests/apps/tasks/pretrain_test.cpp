@@ -156,7 +156,7 @@ TEST_CASE("a pretraining that was stopped ends with the bits of an uninterrupted
   const std::string whole = trained_hash(train + "--hash");
   CHECK(trained_hash(train + "--hash --threads 2") == whole);
   CHECK(trained_hash(train + "--hash --seed 2") != whole);
-  REQUIRE(errors(train + "--time-limit 0.0005 --save '" + small.model + "'").exit_code == 130);
+  REQUIRE(errors(train + "--time-limit 0.0001 --save '" + small.model + "'").exit_code == 130);
   CHECK(trained_hash("pretrain train --resume '" + small.model + "' --hash") == whole);
 }
 

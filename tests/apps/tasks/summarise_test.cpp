@@ -88,7 +88,7 @@ TEST_CASE("a training of summaries that was stopped ends with the same bits, and
   const SmallMails small;
   const std::string held_out = small.train + mail_sizes + "--max-tokens 8 --steps 40 --evaluate-every 20 ";
   const std::string whole = trained_hash(held_out + "--hash");
-  REQUIRE(errors(held_out + "--time-limit 0.0005 --save '" + small.model + "'").exit_code == 130);
+  REQUIRE(errors(held_out + "--time-limit 0.0001 --save '" + small.model + "'").exit_code == 130);
   CHECK(trained_hash("summarise train --resume '" + small.model + "' --hash --threads 2") == whole);
   const std::string told = errors(held_out).text;
   CHECK(contains(told, "training: 23 pairs, 23 cut off at 8 tokens, with "));

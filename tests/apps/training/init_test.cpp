@@ -56,7 +56,7 @@ TEST_CASE("--init decides what is trained: a saved model trains the same again, 
   const std::string hash = hash_in(in_folder(train + init + "--save second").text);
   CHECK(hash != trained_hash(train));
   CHECK(trained_hash("toy --hash --config '" + second + "'") == hash);
-  REQUIRE(in_folder(train + init + "--overwrite --time-limit 0.0005 --save second").exit_code == 130);
+  REQUIRE(in_folder(train + init + "--overwrite --time-limit 0.0001 --save second").exit_code == 130);
   std::filesystem::remove(first);
   CHECK(trained_hash("toy --hash --threads 1 --resume '" + second + "'") == hash);
 }

@@ -408,7 +408,7 @@ TEST_CASE("a training that is resumed keeps the options it began with") {
   const std::string file = folder / "model";
   const std::string train = "toy --steps 600 --seed 3 --threads 1 " + small_toy_options;
   const std::string printed = run(train + "--print-config").text, whole = line(run(train + "--hash").text, -2);
-  REQUIRE(errors(train + "--time-limit 0.0005 --save '" + file + "'").exit_code == 130);
+  REQUIRE(errors(train + "--time-limit 0.0001 --save '" + file + "'").exit_code == 130);
   CHECK(orrery::read_safetensors_metadata(file + ".resume").at("options") + "\n" == printed);
   CHECK(line(run("toy --hash --threads 1 --resume '" + file + "'").text, -2) == whole);
   CHECK(orrery::read_safetensors_metadata(file).at("options") + "\n" == printed);
