@@ -6,7 +6,6 @@
 #pragma once
 
 #include <bit>
-#include <type_traits>
 
 #include "core/products/gemm.h"
 #include "core/products/precision.h"
@@ -54,16 +53,6 @@ static void add_rounded(const Mat<const float>& a, const Mat<const float>& b, co
             part_of(c, {i, i_end, j, j_end}));
       }
     }
-}
-
-/// c += op(a) op(b): by add(a, b, c), or as above.
-template <class T, class Add>
-static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c,
-                        [[maybe_unused]] Trans trans, const Add& add) {
-  if constexpr (std::is_same_v<T, float>) {
-    if (factors == Factors::bf16) return add_rounded(a, b, c, trans, add);
-  }
-  add(a, b, c);
 }
 
 }  // namespace orrery::kernels

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cassert>
 
-#include "core/products/bf16.h"
 #include "core/products/blas.h"
 #include "core/products/packed_product.h"
+#include "core/products/pairs.h"
 #include "core/products/small_product.h"
 #include "core/products/thin_product.h"
 
@@ -137,6 +137,7 @@ const char* products_name(bool by_blas) { return by_blas ? "blas" : "own"; }
 
 void use_bf16(bool use) {
   check_compatible(by_blas, use);
+  if (use) kernels::bf16_kernel();  // chosen here, since later products may be tasks
   to_bf16 = use;
 }
 bool uses_bf16() { return to_bf16; }
@@ -151,7 +152,7 @@ std::string bf16_arithmetic() {
 void use_products(const ProductOptions& products) {
   check_compatible(products.by_blas, products.bf16);
   by_blas = products.by_blas;
-  to_bf16 = products.bf16;
+  use_bf16(products.bf16);
 }
 
 }  // namespace orrery

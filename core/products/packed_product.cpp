@@ -17,9 +17,6 @@
 namespace orrery::kernels {
 namespace {
 
-// Columns of B that are packed at once, since B is read by rows.
-constexpr i64 panel = 64;
-
 // With at most this many rows or columns of C, or this inner size, A is read in place. A^T is then read this many rows
 // at a time: together with B and C, they fit into a core's cache.
 constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
@@ -87,22 +84,15 @@ template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
   return grid_of(m, n, k, Form::rows, std::max<i64>(Form::width, 16));
 }
 
-// op(A), and the transpose of op(B).
-template <class T> Strided<T> left_factor(const Mat<const T>& a, Trans trans) {
-  return transposes_a(trans) ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
-}
-template <class T> Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
-  return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
-}
-
 // A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step`
-// inner numbers, `stored` elements of `bytes` bytes for each; and how a packed block of A, with as many rows as c, is
-// multiplied with a packed strip of B. `begin` and `end` enclose the work of a thread on a tile.
+// inner numbers, `stored` elements of `bytes` bytes for each, at least `least_depth` at once; and how a packed block of
+// A, with as many rows as c, is multiplied with a packed strip of B. `begin` and `end` enclose the work of a thread on a tile.
 
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
   using Packed = T;
-  static constexpr i64 rows = block_rows, width = strip_width<T>, step = 8, bytes = sizeof(T);
+  static constexpr i64 rows = block_rows, width = strip_width<T>, panel = 64, step = 8, bytes = sizeof(T),
+                       least_depth = 1;
   static constexpr bool reads_in_place = !rounds;
   static i64 stored(i64 depth) { return depth; }
   void begin() const {}
@@ -121,7 +111,15 @@ template <class T, bool rounds> struct InOrder {
   }
 
   // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
-  static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add) {
+  static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
+                       const Factor<T>&) {
+    const Tile all{0, c.rows, 0, c.cols};
+    work.begin(all);
+    for (i64 j = 0; j < c.cols; j += width, strip += depth * width)
+      multiply_strip(block, strip, part_of(c, {0, c.rows, j, std::min(c.cols, j + width)}), depth, add);
+    work.end(all);
+  }
+  static void multiply_strip(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add) {
     constexpr i64 in_line = 64 / sizeof(T);
     const i64 panels = blocks_in(c.rows, rows), size = depth * width,
               share = blocks_in(size / in_line, panels) * in_line;
@@ -140,12 +138,13 @@ template <class T, bool rounds> struct InOrder {
 template <class T, class Form> class TileProduct {
  public:
   using Packed = typename Form::Packed;
+  static constexpr i64 panel = Form::panel;
 
   TileProduct(const Form& form, i64 rows, i64 columns, i64 k)
       : form_(form),
         in_place_(Form::reads_in_place &&
                   (rows <= rows_in_place || columns <= columns_in_place || k <= depth_in_place)),
-        depth_(even_part(k, blocking<Form>().depth, Form::step)),
+        depth_(even_part(k, std::max(blocking<Form>().depth, Form::least_depth), Form::step)),
         rows_(even_part(rows, blocking<Form>().block_bytes / (depth_ * Form::bytes), Form::rows)),
         columns_(in_place_ || rows <= rows_ ? panel : std::min(blocks_in(columns, panel) * panel, most_columns)),
         keeps_(columns_ > panel) {}
@@ -155,8 +154,14 @@ template <class T, class Form> class TileProduct {
     return (columns_ + (in_place_ ? 0 : rows_)) * Form::stored(depth_) * i64{sizeof(Packed)} / i64{sizeof(T)} + panel;
   }
 
-  void operator()(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add, T* scratch) const {
-    if (in_place_ && b_t.row == 1) return unpacked(a, b_t, c, k, add);
+  void operator()(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add, const PartWork& work,
+                  T* scratch) const {
+    if (in_place_ && b_t.row == 1) {
+      const Tile all{0, c.rows, 0, c.cols};
+      work.begin(all);
+      unpacked(a, b_t, c, k, add);
+      return work.end(all);
+    }
     form_.begin();
     for (i64 p = 0; p == 0 || p < k; p += depth_) {
       const i64 depth = std::min(depth_, k - p), step = keeps_ ? columns_ : c.cols;
@@ -164,7 +169,7 @@ template <class T, class Form> class TileProduct {
         for (i64 i = 0; i < c.rows; i += in_place_ ? c.rows : rows_) {
           const Tile part{i, in_place_ ? c.rows : std::min(c.rows, i + rows_), j, std::min(c.cols, j + step)};
           rows_product(part_from(a, i, p), part_from(b_t, j, p), part_of(c, part), depth, add || p > 0, i == 0,
-                       scratch);
+                       work.at(i, j, p == 0, p + depth_ >= k), scratch);
         }
     }
     form_.end();
@@ -182,26 +187,32 @@ template <class T, class Form> class TileProduct {
 
   // The rows of a block of A, times `depth` numbers of all strips of b_t, which are packed for the first rows.
   void rows_product(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 depth, bool add, bool first,
-                    T* scratch) const {
+                    const PartWork& work, T* scratch) const {
     constexpr i64 width = Form::width;
     const i64 stored = Form::stored(depth);
     Packed *strips = reinterpret_cast<Packed*>(scratch), *block = strips + columns_ * Form::stored(depth_);
-    if (!in_place_) Form::pack_rows(a, c.rows, depth, block);
+    if (!in_place_) form_.pack_rows(a, c.rows, depth, block);
     for (i64 j = 0; j < c.cols; j += panel) {
       const i64 panel_end = std::min(c.cols, j + panel);
-      Packed* packed = strips + (keeps_ ? j * stored : 0);
-      if (first || !keeps_) Form::pack_strips(part_from(b_t, j, 0), panel_end - j, depth, packed);
-      for (i64 s = j; s < panel_end; s += width) {
-        const Packed* strip = packed + (s - j) * stored;
-        const Mat<T> part = part_of(c, {0, c.rows, s, std::min(panel_end, s + width)});
-        if constexpr (Form::reads_in_place) {
-          if (in_place_) {
-            small_product<T>(a, {strip, depth, part.cols, width}, part, add);
-            continue;
+      const Mat<T> part = part_of(c, {0, c.rows, j, panel_end});
+      const PartWork on_part = work.at(0, j, work.first, work.last);
+      const bool packs = first || !keeps_;
+      Packed* strip = strips + (keeps_ ? j * stored : 0);
+      if (packs) form_.pack_strips(part_from(b_t, j, 0), part.cols, depth, strip);
+      if constexpr (Form::reads_in_place) {
+        if (in_place_) {
+          const Tile all{0, part.rows, 0, part.cols};
+          on_part.begin(all);
+          for (i64 s = 0; s < part.cols; s += width, strip += width * stored) {
+            const i64 columns = std::min(width, part.cols - s);
+            small_product<T>(a, {strip, depth, columns, width}, part_of(part, {0, c.rows, s, s + columns}), add);
           }
+          on_part.end(all);
+          continue;
         }
-        form_.multiply(block, strip, part, depth, add);
       }
+      const i64 next = packs ? std::min(panel, c.cols - panel_end) : 0;
+      form_.multiply(block, strip, part, depth, add, on_part, {part_from(b_t, panel_end, 0), next});
     }
   }
 
@@ -223,10 +234,8 @@ void product_in(const Form& form, const Mat<const T>& a, const Mat<const T>& b, 
   const TileProduct<T, Form> product(form, largest.row_end, largest.column_end, k);
   tasks_with_scratch<T>(grid.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
     const Tile tile = grid.tile(i);
-    if (fill) fill(tile);
     product(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k, accumulate || fill,
-            scratch);
-    if (finish) finish(tile);
+            {fill, finish, tile.row, tile.column, true, true}, scratch);
   });
 }
 
@@ -305,8 +314,10 @@ void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>
   const i64 k = inner_size(a.first, trans);
   with_form<T>(factors, [&]<class Form>(const Form& form) {
     const TileProduct<T, Form> product(form, c.first.rows, c.first.cols, k);
+    const TileWork none;
+    const PartWork no_work{none, none, 0, 0, true, true};
     const auto one = [&](i64 i, T* scratch) {
-      product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, scratch);
+      product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, no_work, scratch);
     };
     tasks_with_scratch<T>(count, product.scratch_size(), one, count * c.first.rows * c.first.cols * k);
   });

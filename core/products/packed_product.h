@@ -45,13 +45,6 @@ template <class T>
 void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& b, const MatBatch<T>& c, Trans trans,
                   bool accumulate, Factors factors = Factors::exact);
 
-/// The kernel that multiplies bf16 here: the fastest that this CPU can run and that passes `agrees_with_plain_form`.
-/// Without one, factors are rounded, and multiplied as f32. Chosen by the first product.
-struct Bf16Kernel {
-  std::optional<PairKernel> kernel{};
-  std::string wrong{};  ///< one that failed; "" if none did
-};
-const Bf16Kernel& bf16_kernel();
 /// A packed product by this kernel, and one by its plain form, differ by no more than the order of sums explains.
 bool agrees_with_plain_form(const PairKernel& kernel);
 /// What `packed_product` does for factors in bf16, by this kernel or, without one, with rounded factors.

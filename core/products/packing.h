@@ -29,6 +29,41 @@ template <class T> static Strided<T> part_from(const Strided<T>& x, i64 i, i64 p
   return {x.data + i * x.row + p * x.column, x.row, x.column};
 }
 
+/// op(A), and the transpose of op(B).
+template <class T> static Strided<T> left_factor(const Mat<const T>& a, Trans trans) {
+  return transposes_a(trans) ? Strided<T>{a.data, 1, a.stride} : Strided<T>{a.data, a.stride, 1};
+}
+template <class T> static Strided<T> right_factor(const Mat<const T>& b, Trans trans) {
+  return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
+}
+
+/// Rows of a factor, `count` of them.
+template <class T> struct Factor {
+  Strided<T> from;
+  i64 count;
+};
+
+/// Part of a matrix C, and the work that `gemm` is to do there (core/products/gemm.h): `begin` before the first of the
+/// products that are added up, `end` after the last. Both take a tile of the part.
+struct PartWork {
+  const TileWork &fill, &finish;
+  i64 row, column;  ///< where the part begins
+  bool first, last;
+
+  PartWork at(i64 i, i64 j, bool is_first, bool is_last) const {
+    return {fill, finish, row + i, column + j, is_first, is_last};
+  }
+  void begin(const Tile& tile) const {
+    if (first && fill) fill(moved(tile));
+  }
+  void end(const Tile& tile) const {
+    if (last && finish) finish(moved(tile));
+  }
+
+ private:
+  Tile moved(const Tile& t) const { return {t.row + row, t.row_end + row, t.column + column, t.column_end + column}; }
+};
+
 // Both functions prefetch what is read next, since the CPU does not foresee what lies in many rows. A prefetch never
 // fails, so it may go beyond the matrix.
 

@@ -2,10 +2,13 @@
 // rest of the library is compiled for, and is called only where the CPU has them.
 #include "core/products/pair_kernels.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include "core/machine/cpu_features.h"
+#include "core/products/bf16.h"
+#include "core/products/packing.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -99,6 +102,39 @@ void finish_stores() { asm volatile("" ::: "memory"); }
   }
 }
 
+// The square is read as 16 vectors of pairs, along its rows or its columns, and transposed where it is written
+// otherwise. VCVTNE2PS2BF16 rounds as rounded_to_bf16 does, but takes numbers below the least normal one for 0; so do
+// the instructions that multiply. All is inlined, since other functions are compiled without these instructions.
+[[gnu::target("avx512f,avx512bw,avx512bf16"), gnu::flatten]] void pack(const Strided<float>& from, i64 rows, i64 depth,
+                                                                       bool by_pairs, u32* to, i64 stride) {
+  using Halves = VectorOf<unsigned short, 32>::type;
+  using Pairs = VectorOf<u32, 16>::type;
+  const auto first = [](i64 count) { return count <= 0 ? 0u : count >= 16 ? 0xffffu : (1u << count) - 1; };
+  const bool along_rows = from.column == 1;
+  Pairs v[16];
+  if (along_rows) {
+    const unsigned lower = first(depth), upper = first(depth - 16);
+    for (i64 r = 0; r < 16; ++r) {
+      const float* x = from.data + r * from.row;
+      const unsigned used = r < rows ? 0xffff : 0;
+      v[r] = (Pairs)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(used & upper), x + 16),
+                                        _mm512_maskz_loadu_ps(static_cast<__mmask16>(used & lower), x));
+    }
+  } else {
+    const unsigned used = first(rows);
+    for (i64 p = 0; p < 16; ++p) {
+      const float* x = from.data + 2 * p * from.column;
+      const auto of_depth = [=](i64 i) { return static_cast<__mmask16>(i < depth ? used : 0); };
+      const Halves two = (Halves)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(of_depth(2 * p + 1), x + from.column),
+                                                     _mm512_maskz_loadu_ps(of_depth(2 * p), x));
+      v[p] = (Pairs)__builtin_shufflevector(two, two, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+                                            25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    }
+  }
+  if (by_pairs == along_rows) transpose_vectors<16>(v);
+  for (i64 i = 0; i < 16; ++i) _mm512_storeu_si512(to + i * stride, (__m512i)v[i]);
+}
+
 // Linux gives a process tiles only if it asks for them: arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA).
 bool may_use_tiles() {
   constexpr int request_permission = 0x1023, tile_data = 18;
@@ -140,6 +176,15 @@ void plain_dots(const u32* a, const u32* b, float* c, i64 stride, i64 steps, boo
     }
 }
 
+void plain_pack(const Strided<float>& from, i64 rows, i64 depth, bool by_pairs, u32* to, i64 stride) {
+  const auto bits = [&](i64 r, i64 p) {
+    return r < rows && p < depth ? std::bit_cast<u32>(rounded_to_bf16(from.data[r * from.row + p * from.column])) : 0;
+  };
+  for (i64 r = 0; r < pairs_in_step; ++r)
+    for (i64 p = 0; p < pairs_in_step; ++p)
+      to[by_pairs ? p * stride + r : r * stride + p] = bits(r, 2 * p) >> 16 | bits(r, 2 * p + 1);
+}
+
 std::vector<PairKernel> usable_pair_kernels() {
   std::vector<PairKernel> usable;
 #if defined(__x86_64__)
@@ -150,16 +195,16 @@ std::vector<PairKernel> usable_pair_kernels() {
   constexpr unsigned zmm = 0xE6, tile_registers = 0x60000;  // XCR0
   if (has(CpuAnswers::leaf7_edx, 24, tile_registers) && has(CpuAnswers::leaf7_edx, 22, tile_registers) &&
       may_use_tiles())
-    usable.push_back({"AMX", tiles, plain_tiles, begin_tiles, end_tiles});
+    usable.push_back({"AMX", pack, tiles, plain_tiles, begin_tiles, end_tiles});
   if (has(CpuAnswers::leaf7_ebx, 16, zmm) && has(CpuAnswers::leaf7_1_eax, 5, zmm))
-    usable.push_back({"AVX512-BF16", dots, plain_dots, nothing, nothing});
+    usable.push_back({"AVX512-BF16", pack, dots, plain_dots, nothing, nothing});
 #endif
   return usable;
 }
 
 std::vector<PairKernel> plain_pair_kernels() {
-  return {{"AMX in plain C++", plain_tiles, plain_tiles, nothing, nothing},
-          {"AVX512-BF16 in plain C++", plain_dots, plain_dots, nothing, nothing}};
+  return {{"AMX in plain C++", plain_pack, plain_tiles, plain_tiles, nothing, nothing},
+          {"AVX512-BF16 in plain C++", plain_pack, plain_dots, plain_dots, nothing, nothing}};
 }
 
 }  // namespace orrery::kernels

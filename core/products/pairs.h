@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+#include <type_traits>
 
 #include "core/products/bf16.h"
 #include "core/products/packing.h"
@@ -11,48 +11,13 @@
 
 namespace orrery::kernels {
 
-/// A square of 16 rows and 16 pairs of `from`, which has `rows` rows and `depth` columns; zeros beyond. A row of `to`,
-/// `stride` apart, holds the pairs of a row or, with `by_pairs`, a pair of each row.
-static void pack_square(const Strided<float>& from, i64 rows, i64 depth, bool by_pairs, u32* to, i64 stride) {
-  constexpr i64 size = pairs_in_step, lanes = std::min<i64>(vector_bytes, 32) / sizeof(u32);
-  using Vector = VectorOf<u32, lanes>::type;
-  const auto bits = [](float x) { return std::bit_cast<u32>(rounded_to_bf16(x)); };
-  alignas(64) u32 pairs[size][size];
-  const bool along_rows = from.column == 1, whole = rows >= size && depth >= 2 * size;
-  if (whole && along_rows) {
-    for (i64 r = 0; r < size; ++r)
-      for (i64 p = 0; p < size; ++p) {
-        const float* x = from.data + r * from.row + 2 * p;
-        pairs[r][p] = bits(x[0]) >> 16 | bits(x[1]);
-      }
-  } else if (whole && from.row == 1) {
-    for (i64 p = 0; p < size; ++p)
-      for (i64 r = 0; r < size; ++r) {
-        const float* x = from.data + 2 * p * from.column + r;
-        pairs[p][r] = bits(x[0]) >> 16 | bits(x[from.column]);
-      }
-  } else {
-    std::fill_n(&pairs[0][0], size * size, 0u);
-    for (i64 r = 0; r < std::min(rows, size); ++r)
-      for (i64 p = 0; p < std::min(depth, 2 * size); ++p) {
-        const u32 x = bits(from.data[r * from.row + p * from.column]);
-        (along_rows ? pairs[r][p / 2] : pairs[p / 2][r]) |= p % 2 == 0 ? x >> 16 : x;
-      }
-  }
-  const bool transposes = by_pairs == along_rows;
-  for (i64 i = 0; i < size; i += lanes)
-    for (i64 j = 0; j < size; j += lanes) {
-      Vector v[lanes];
-      for (i64 r = 0; r < lanes; ++r) v[r] = load<Vector>(&pairs[i + r][j]);
-      if (transposes) transpose_vectors<lanes>(v);
-      for (i64 r = 0; r < lanes; ++r) store(v[r], transposes ? to + (j + r) * stride + i : to + (i + r) * stride + j);
-    }
-}
-
 /// The form of TileProduct (packed_product.cpp) for a kernel of pairs.
 struct Pairs {
   using Packed = u32;
-  static constexpr i64 rows = pair_block, width = pair_block, step = pair_block, bytes = 2;
+  static constexpr i64 rows = pair_block, width = pair_block, panel = 256, step = pair_block, bytes = 2;
+  // A strip in the second cache is as good for tiles as one in the first: what costs is to read and write C for each
+  // part of the inner index.
+  static constexpr i64 least_depth = 2048;
   static constexpr bool reads_in_place = false;
   static i64 stored(i64 depth) { return (depth + step - 1) / step * pairs_in_step; }
 
@@ -60,35 +25,105 @@ struct Pairs {
   void begin() const { kernel.begin(); }
   void end() const { kernel.end(); }
 
-  static void pack_rows(const Strided<float>& from, i64 count, i64 depth, u32* to) {
+  void pack_rows(const Strided<float>& from, i64 count, i64 depth, u32* to) const {
     for (i64 first = 0; first < count; first += rows)
       for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
         for (i64 i = 0; i < rows; i += pairs_in_step)
-          pack_square(part_from(from, first + i, p), count - first - i, depth - p, false, to + i * pairs_in_step,
+          kernel.pack(part_from(from, first + i, p), count - first - i, depth - p, false, to + i * pairs_in_step,
                       pairs_in_step);
   }
-  static void pack_strips(const Strided<float>& from, i64 count, i64 depth, u32* to) {
+  void pack_strips(const Strided<float>& from, i64 count, i64 depth, u32* to) const {
     for (i64 first = 0; first < count; first += width)
       for (i64 p = 0; p < depth; p += step, to += pair_block * pairs_in_step)
         for (i64 j = 0; j < width; j += pairs_in_step)
-          pack_square(part_from(from, first + j, p), count - first - j, depth - p, true, to + j, pair_block);
+          kernel.pack(part_from(from, first + j, p), count - first - j, depth - p, true, to + j, pair_block);
   }
 
-  // Blocks at the edges are computed whole, in memory of their own.
-  void multiply(const u32* block, const u32* strip, const Mat<float>& c, i64 depth, bool add) const {
-    const i64 steps = stored(depth) / pairs_in_step;
+  // Each block of A is multiplied with all strips, so that whole rows of c are written. Meanwhile what is needed next is
+  // fetched: of c, and of the next panel, which lies in memory while tiles need only the caches.
+  void multiply(const u32* block, const u32* strips, const Mat<float>& c, i64 depth, bool add, const PartWork& work,
+                const Factor<float>& next) const {
+    const i64 steps = stored(depth) / pairs_in_step,
+              shares = (c.rows + rows - 1) / rows * ((c.cols + width - 1) / width);
+    i64 share = 0;
     for (i64 i = 0; i < c.rows; i += rows, block += rows * stored(depth)) {
-      const Mat<float> part = part_of(c, {i, std::min(c.rows, i + rows), 0, c.cols});
-      if (part.rows == rows && part.cols == width) {
-        kernel.block(block, strip, part.data, part.stride, steps, add);
-        continue;
+      const i64 end = std::min(c.rows, i + rows);
+      work.begin({i, end, 0, c.cols});
+      for (i64 j = 0; j < c.cols; j += width) {
+        fetch(next, depth, share++, shares);
+        multiply_block(block, strips + j * stored(depth), c, {i, end, j, std::min(c.cols, j + width)}, steps, add);
       }
-      alignas(64) float whole[rows * width] = {};
-      for (i64 r = 0; r < part.rows && add; ++r) std::copy_n(part.data + r * part.stride, part.cols, whole + r * width);
-      kernel.block(block, strip, whole, width, steps, add);
-      for (i64 r = 0; r < part.rows; ++r) std::copy_n(whole + r * width, part.cols, part.data + r * part.stride);
+      work.end({i, end, 0, c.cols});
     }
   }
+
+ private:
+  // Blocks at the edges are computed whole, in memory of their own.
+  void multiply_block(const u32* block, const u32* strip, const Mat<float>& c, const Tile& tile, i64 steps,
+                      bool add) const {
+    const Mat<float> part = part_of(c, tile);
+    if (part.rows == rows && part.cols == width) {
+      for (i64 r = 0; r < rows; ++r) {
+        __builtin_prefetch(part.data + r * part.stride + width, 1);
+        __builtin_prefetch(part.data + r * part.stride + width + width / 2, 1);
+      }
+      return kernel.block(block, strip, part.data, part.stride, steps, add);
+    }
+    alignas(64) float whole[rows * width] = {};
+    for (i64 r = 0; r < part.rows && add; ++r) std::copy_n(part.data + r * part.stride, part.cols, whole + r * width);
+    kernel.block(block, strip, whole, width, steps, add);
+    for (i64 r = 0; r < part.rows; ++r) std::copy_n(whole + r * width, part.cols, part.data + r * part.stride);
+  }
+
+  // Fetches share i of `shares` of what is packed next into the second cache.
+  static void fetch(const Factor<float>& next, i64 depth, i64 i, i64 shares) {
+    constexpr i64 line = 64 / sizeof(float);
+    const bool along = next.from.column == 1;
+    const i64 lists = along ? next.count : depth, length = along ? depth : next.count,
+              apart = along ? next.from.row : next.from.column;
+    if (next.count == 0) return;
+    for (i64 x = lists * i / shares; x < lists * (i + 1) / shares; ++x)
+      for (i64 y = 0; y < length; y += line) __builtin_prefetch(next.from.data + x * apart + y, 0, 2);
+  }
 };
+
+/// c += op(a) op(b) by a kernel, on this thread and without memory of its own.
+[[maybe_unused]] static void add_pairs(const PairKernel& kernel, const Mat<const float>& a, const Mat<const float>& b,
+                                       const Mat<float>& c, Trans trans) {
+  constexpr i64 rows = 64, columns = 64, depth = 256;
+  alignas(64) u32 block[rows * depth / 2], strips[columns * depth / 2];
+  const Strided<float> left = left_factor(a, trans), right = right_factor(b, trans);
+  const TileWork none;
+  const Pairs pairs{kernel};
+  pairs.begin();
+  const i64 k = transposes_a(trans) ? a.rows : a.cols;
+  for (i64 p = 0; p < k; p += depth) {
+    const i64 length = std::min(depth, k - p);
+    for (i64 j = 0; j < c.cols; j += columns) {
+      const i64 j_end = std::min(c.cols, j + columns);
+      pairs.pack_strips(part_from(right, j, p), j_end - j, length, strips);
+      for (i64 i = 0; i < c.rows; i += rows) {
+        const i64 i_end = std::min(c.rows, i + rows);
+        pairs.pack_rows(part_from(left, i, p), i_end - i, length, block);
+        pairs.multiply(block, strips, part_of(c, {i, i_end, j, j_end}), length, true, {none, none, 0, 0, false, false},
+                       {right, 0});
+      }
+    }
+  }
+  pairs.end();
+}
+
+/// c += op(a) op(b) inside a task: by add(a, b, c) or, of factors in bf16, by the kernel of this CPU.
+template <class T, class Add>
+static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c,
+                        [[maybe_unused]] Trans trans, const Add& add) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (factors == Factors::bf16) {
+      const std::optional<PairKernel>& kernel = bf16_kernel().kernel;
+      return kernel ? add_pairs(*kernel, a, b, c, trans) : add_rounded(a, b, c, trans, add);
+    }
+  }
+  add(a, b, c);
+}
 
 }  // namespace orrery::kernels

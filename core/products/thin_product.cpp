@@ -5,7 +5,7 @@
 
 #include "core/machine/parallel.h"
 #include "core/machine/vector.h"
-#include "core/products/bf16.h"
+#include "core/products/pairs.h"
 
 namespace orrery::kernels {
 namespace {

@@ -13,7 +13,7 @@
 #include "autograd/check/rounding.h"
 #include "autograd/ops.h"
 #include "core/products/packed_product.h"
-#include "core/products/pair_kernels.h"
+#include "core/products/pairs.h"
 #include "core/tensor_ops.h"
 #include "nn/models/transformer.h"
 #include "tests/core/products.h"
@@ -75,10 +75,16 @@ std::vector<Way> ways() {
                    bf16_product(std::nullopt, a, b, c, trans, accumulate);
                  }});
   for (const auto& kernels : {plain_pair_kernels(), usable_pair_kernels()})
-    for (const PairKernel& kernel : kernels)
+    for (const PairKernel& kernel : kernels) {
       all.push_back({kernel.name, [kernel](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
                        bf16_product(kernel, a, b, c, trans, accumulate);
                      }});
+      all.push_back({std::string(kernel.name) + " in a task",
+                     [kernel](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
+                       if (!accumulate) set_to_zero(c);
+                       add_pairs(kernel, a, b, c, trans);
+                     }});
+    }
   return all;
 }
 
