@@ -6,11 +6,11 @@ local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', 
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
 local everyday = ' block chunk draw edge fold forward backward generator graph jump key label lane limit page pass ' ..
   'proof register score source step target thread unit value variable version view window weight '
-local texts, sources = {}, {}  -- by path: Markdown; the language
-local starters, only = {}, {}  -- the path of an exercise, by number; of a file, by its name, or false if it has several
+local texts, sources, made = {}, {}, {}  -- by path: Markdown; the language; whether its folder is there
+local starters, pages = {}, {}  -- the path of an exercise, by number; by a path, or a name that only one source has
 local terms, places, tips = {}, {}, {}  -- the glossary by word; which entries have a place in a chapter; what it says
-local labels = {}  -- the words of the pictures in Chinese, by the English ones, in which N is any number
-local book, folders, twins, wanted, index = {}, {}, {}, {}, ''  -- in order; in the other language; named; for search.js
+local book, rest, folders = pandoc.List{}, pandoc.List{}, pandoc.List{}  -- in order; what is behind the chapters
+local twins, wanted, labels, index = {}, {}, {}, ''  -- in the other language; named; pictures' words (N: any number)
 local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
 local function read(name) return assert(io.open(name, 'rb')):read('a') end
 local function write(name, text) io.open(os.getenv('SITE') .. '/' .. name, 'wb'):write(text):close() end
@@ -20,9 +20,8 @@ local function plain(html)
 end
 local function link(to, html) return '<a href="' .. to .. '">' .. html .. '</a>' end
 local function title(name) return ((texts[name] and texts[name]:match('^# ([^\n]+)') or name):gsub('`', '')) end
-local function add_to_index(...)
-  local entry = pandoc.List{...}:map(function(html) return '"' .. plain(html):gsub('[\\"]', '\\%0') .. '"' end)
-  index = index .. '[' .. table.concat(entry, ',') .. '],\n'
+local function add_to_index(to, page, section, text)
+  index = index .. ('[%q,%q,%q,%q],\n'):format(to, plain(page), plain(section), plain(text))
 end
 local function address(name) return texts[name] and name:gsub('README', 'index'):gsub('md$', 'html') or name .. '.html' end
 local function href(name)
@@ -38,11 +37,9 @@ local function named(code)
   if code:match('^apps/run trace') then return root .. 'trace.html' end
   local name = starters[code:match('^apps/run exercise (%S+)$')] or code:match('^apps/run (book/%S+%.cpp)$') or code
   for _, from in ipairs(name:match('[./]') and {folder, '', 'apps/', 'tests/'} or {folder, ''}) do
-    for _, whole in ipairs{normal(from .. name), normal(from .. name) .. '/README.md'} do
-      if whole ~= path and (texts[whole] or sources[whole]) then return href(whole) end
-    end
+    local to = pages[normal(from .. name)]
+    if to and to ~= path then return href(to) end
   end
-  return only[name] and href(only[name])
 end
 local function entry_of(word)  -- also in the plural
   for _, ending in ipairs{'', 's', 'es'} do
@@ -103,10 +100,10 @@ local function translate_picture(to, alt)
     end)))
   return '<img src="' .. to .. '.zh.svg" alt="' .. alt .. '"'
 end
-local function html(doc) return pandoc.write(doc, 'html', {html_math_method = 'mathml'}) end
 local function enter(name)
   path, folder, chapter = name, name:match('^(.*/)') or '', name:match('^apps/book/ch(%d+)/')
-  lang, root = name:match('%.(zh)%.md$') or 'en', ('../'):rep(select(2, name:gsub('/', '')))
+  lang, root, bold = name:match('%.(zh)%.md$') or 'en', ('../'):rep(select(2, name:gsub('/', ''))), {}
+  made[folder] = made[folder] or os.execute('mkdir -p "$SITE/' .. folder .. '"')
 end
 local function leave(body, sections)
   local function to(name, before, after)
@@ -130,21 +127,20 @@ local function make_text(name)
   local text = texts[name]:gsub('^(#[^\n]*\n)%[[^%]\n]+%]%([%w.]+%.md%)\n', '%1')  -- the header leads to its twin
     :gsub('%$%$.-%$%$', function(math) return math:gsub('\n', ' ') end)  -- where no line begins with a minus, a list
     :gsub('(\n *)<details><summary>(.-)</summary>(.-)</details>', '%1<details><summary>%2</summary>\n%1%3\n%1</details>')
-  local body, out, sections = html(pandoc.read(text, 'gfm+tex_math_dollars'))
+  local body, out, sections = pandoc.write(pandoc.read(text, 'gfm+tex_math_dollars'), 'html', PANDOC_WRITER_OPTIONS)
+    :gsub('<pre%s+class="', '%0language-')
     :gsub('href="([^"#:]+)(#?[^":]*)"', function(to, anchor)
       return 'href="' .. href(normal(folder .. to)) .. (anchor:match('^#word%-') and not places[anchor:sub(7)] and '' or anchor) .. '"'
     end):gsub('<strong>(%d+%.%d+)%s([^<]*)</strong>', function(number, rest)
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
     end):gsub('<img%s+src="([^"]+)%.svg"%s+alt="([^"]*)"', translate_picture):gsub('<img%s+src="([^"]+)"[^>]*>', '<a href="%1">%0</a>')
-    :gsub('<table.-</table>', '<div class="wide">%0</div>')
     :gsub('<math.-</math>', function(math)  -- brackets grow only if TeX says so; what is long scrolls on a narrow screen
       local class = math:match('display="block"') and 'wide' or #math:match('tex">(.*)</ann') > 40 and 'long' or 'formula'
       if not (math:match('\\left') or math:match('matrix')) then math = math:gsub('stretchy="true"', 'stretchy="false"') end
       return '<span class="' .. class .. '">' .. math .. '</span>'
     end):gsub('(</math>)(</span>)([,.;:?!)])', '%1&#8288;%3%2'):gsub('(</math>)(</span>)([\227\239]..)%s?', '%1&#8288;%3%2')
     :gsub('<h%d id', '\1%0'), '', ''
-  bold = {}
   for word in body:gmatch('<strong>([^<]+)</strong>') do bold[entry_of(word) or 0] = true end
   for head, level, id, heading, rest in body:gmatch('\1(<h(%d) id="([^"]*)">(.-)</h%d>)([^\1]*)') do
     local anchor = level > '1' and '#' .. id or ''
@@ -155,33 +151,14 @@ local function make_text(name)
   end
   leave(out, '<ul>' .. sections .. '</ul>')
 end
--- C++ in colours, as HTML. Pandoc itself would take a minute for all sources.
-local class_of = {}
-for class, words in pairs{dt = 'auto bool char double float i32 i64 int size_t u32 u64 void',
-    kw = 'break case catch class const constexpr continue default do else enum explicit false for friend if inline mutable ' ..
-    'namespace new noexcept nullptr operator override private public return sizeof static static_assert static_cast struct ' ..
-    'switch template this throw true try typename using virtual while'} do
-  for word in words:gmatch('%S+') do class_of[word] = class end
-end
-local function span(class) return function(text) return '<span class="' .. class .. '">' .. text .. '</span>' end end
-local letter, digit = lpeg.R('az', 'AZ') + '_', lpeg.R('09')
-local coloured = lpeg.Cs(('//' * (1 - lpeg.P('\n')) ^ 0 / span('co') + '#' * lpeg.R('az') ^ 1 / span('pp') +
-  '"' * ('\\' * lpeg.P(1) + (1 - lpeg.S('"\n'))) ^ 0 * '"' / span('st') + "'" * (lpeg.P('\\') ^ -1 * 1) * "'" / span('ch') +
-  digit * (letter + digit + '.') ^ 0 / span('dv') +
-  letter * (letter + digit) ^ 0 / function(word) return class_of[word] and span(class_of[word])(word) or word end + 1) ^ 0)
-local function colour(text)
-  local lines = coloured:match((text:gsub('[&<>]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;'})))
-  return '<pre class="numberSource"><code>' .. lines:gsub('([^\n]*)\n', '<span><a></a>%1</span>\n') .. '</code></pre>'
-end
 local function make_source(name)
   enter(name)
   local text = read(name)
-  local function to_source(before, file) return sources[file] and before .. link(href(file), file) end
-  local code = (sources[name] == 'cpp' and colour(text) or
-    html(pandoc.Pandoc{pandoc.CodeBlock(text, pandoc.Attr('', {sources[name] or 'default', 'numberLines'}))}))
-    :gsub('(")([%w_/]+%.h)', to_source):gsub('(Read next: )([%w_/.]+)', to_source)
+  local code = text:gsub('[&<>]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;'})
+    :gsub('[%w_/]+%.%a+', function(file) return sources[file] and link(href(file), file) end)
   add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
-  leave('<h1>' .. name:match('[^/]+$') .. '</h1>\n' .. code, '')
+  leave(('<h1>%s</h1>\n<pre id="line" class="line-numbers linkable-line-numbers"><code class="lang-%s">%s</code></pre>')
+    :format(name:match('[^/]+$'), sources[name] or 'text', code), '')
 end
 -- A row "| word | 中文 | what it is | 2 |", in English and then in Chinese, gets an address and a link to its chapter.
 local function read_entry(word, chinese, sentence, where)
@@ -198,31 +175,24 @@ local function read_entry(word, chinese, sentence, where)
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
 
-function Pandoc()
-  for name in io.popen('find *.md .ci apps autograd core nn optim tests -path apps/mine -prune -o ' ..
-                       '-path tests/fuzz/seeds.tar.gz -prune -o -type f -print | LC_ALL=C sort -V'):lines() do
-    local last, of, number = name:match('[^/]+$'), name:match('^apps/book/ch(%d+)/exercises/(%d+)_.*%.cpp$')
-    if not number then of, number = name:match('^apps/book/(%l+)/(%d+)[%l_]*%.cpp$') end  -- bugs/7.cpp, own/2_xor.cpp
-    if number then starters[of:gsub('^bugs$', 'bug') .. '.' .. number] = name end
-    sources[name] = language_of[last:match('%.(%w+)$')] or last:match('^[%l_]+$') and 'bash' or nil
-    if sources[name] then only[last] = only[last] == nil and name end
-    if name:match('%.md$') then texts[name] = read(name) end
-    local other = name:gsub('%.zh%.md$', '.md')
-    if other ~= name then twins[name], twins[other] = other, name
-    elseif texts[name] then table.insert(name:match('^apps/book/') and book or folders, name) end
-  end
-  for english, chinese in read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', ''):gmatch('([^\n]+)\n([^\n]+)\n') do
-    labels[english] = chinese
-  end
-  local function rank(name) return (name:match('book/README') and '0' or name:match('book/ch%d') and '1' or '2') .. name:gsub('ch(%d)/', 'ch0%1/') end
-  table.sort(book, function(a, b) return rank(a) < rank(b) end)
-  for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
-  for _, names in ipairs{book, folders} do
-    for _, name in ipairs(names) do
-      make_text(name)
-      if twins[name] then make_text(twins[name]) end
-    end
-  end
-  for _, name in ipairs(wanted) do make_source(name) end  -- which may want more
-  write('index.js', 'const siteIndex = [\n' .. index .. '];\n')
+for name in io.popen('find *.md .ci apps autograd core nn optim tests -type f ! -path "*/mine/*" | sort -V'):lines() do
+  local last, of, number = name:match('[^/]+$'), name:gsub('/exercises/', '/'):match('book/c?h?(%w+)/(%d+)[%w_]*%.cpp$')
+  if number then starters[of:gsub('^bugs$', 'bug') .. '.' .. number] = name end
+  sources[name] = language_of[last:match('%.(%w+)$')] or last:match('^[%l_]+$') and 'bash' or nil
+  if name:match('%.md$') then texts[name] = read(name) end
+  if sources[name] then pages[last] = pages[last] == nil and name end
+  if sources[name] or texts[name] then pages[name], pages[name:gsub('/README%.md$', '')] = name, name end
+  local other = name:gsub('%.zh%.md$', '.md')
+  if other ~= name then twins[name], twins[other] = other, name
+  elseif texts[name] then (name:match('book/[Rc]') and book or name:match('book/') and rest or folders):insert(name) end
 end
+read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', '')
+  :gsub('([^\n]+)\n([^\n]+)\n', function(english, chinese) labels[english] = chinese end)
+book:extend(rest)
+for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
+for _, name in ipairs(book .. folders) do
+  make_text(name)
+  if twins[name] then make_text(twins[name]) end
+end
+for _, name in ipairs(wanted) do make_source(name) end  -- which may want more
+write('index.js', 'const siteIndex = [\n' .. index .. '];\n')

@@ -19,6 +19,10 @@ std::vector<std::string> all_of(const std::string& text, const std::regex& patte
   return found;
 }
 
+bool can_make_site() {
+  return tools::are_there({"pandoc"}) && tools::is_there(fs::exists("/usr/share/nodejs/prismjs"), "node-prismjs");
+}
+
 program::Result make_site(const std::string& folder, const std::string& from = ORRERY_SOURCE_DIR) {
   return program::shell("cd '" + from +
                         "' && ORRERY_BUILD='" ORRERY_BUILD_FOLDER "' '" ORRERY_SOURCE_DIR "/apps/run' book '" + folder +
@@ -107,6 +111,10 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
     for (const formula of page.querySelectorAll("math"))
       if (formula.getBoundingClientRect().height < 5) wrong.push("does not show " + formula.textContent);
     for (const formula of page.querySelectorAll(".math")) wrong.push("has no MathML for " + formula.textContent);
+    for (const code of page.querySelectorAll("code.language-cpp"))
+      if (!code.querySelector(".token")) wrong.push("has no colours in " + code.textContent);
+    const lines = page.querySelector("pre.line-numbers")?.textContent.split("\n").length - 1;
+    if (lines && lines !== page.querySelectorAll(".line-numbers-rows > span").length) wrong.push("numbers no lines");
     page.querySelectorAll("pre, code, annotation, script").forEach((element) => element.remove());
     if (page.body.textContent.includes("$")) wrong.push("has a $");
     frame.remove();
@@ -131,7 +139,7 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
 }  // namespace
 
 TEST_CASE("browser: the book's site has every text, its links resolve, and a phone shows its formulas and pictures") {
-  if (!tools::are_there({"pandoc"})) return;
+  if (!can_make_site()) return;
   const TemporaryFolder folder;
   const fs::path site = fs::path(folder.path()) / "the site";
   const program::Result made = make_site(site.string());
@@ -187,7 +195,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
 }
 
 TEST_CASE("browser: the book's site replaces an earlier one, and no other folder") {
-  if (!tools::are_there({"pandoc"})) return;
+  if (!can_make_site()) return;
   const TemporaryFolder folder;
   set_contents(folder / "notes.txt", "mine");
   const program::Result refused = make_site(".", folder.path().string());
