@@ -21,3 +21,4 @@ field.addEventListener("input", function show() {
   results.replaceChildren(...found.flat().slice(0, 20).map((entry) => item(entry, words[0])));
   results.hidden = !asked;
 });
+Prism.languages.bash.string[2].pattern = /"(?:\\.|[^"\\\n])*"/;  // ends with its line, since "$(a "$b")" confuses Prism

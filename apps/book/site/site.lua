@@ -90,7 +90,6 @@ local function link_section(html)
     return text .. tag
   end))
 end
--- The picture of a Chinese page, made of the English one.
 local function translate_picture(to, alt)
   if lang ~= 'zh' then return end
   write(normal(folder .. to) .. '.zh.svg', (read(normal(folder .. to) .. '.svg'):gsub('<title>[^<]*', '<title>' .. alt)
