@@ -153,7 +153,7 @@ end
 local function make_source(name)
   enter(name)
   local text = read(name)
-  local code = text:gsub('[&<>]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;'})
+  local code = text:gsub('[&<>"]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;'})
     :gsub('[%w_/]+%.%a+', function(file) return sources[file] and link(href(file), file) end)
   add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
   leave(('<h1>%s</h1>\n<pre id="line" class="line-numbers linkable-line-numbers"><code class="lang-%s">%s</code></pre>')
