@@ -76,9 +76,10 @@ foreach(source ${book_sources})
   endif()
 endforeach()
 
-# These train with what `orrery translate` and `orrery pretrain` are made of.
+# These train with what `orrery translate`, `orrery pretrain` and `orrery toy` are made of.
 target_link_libraries(ch9_translator PRIVATE orrery_apps)
 target_link_libraries(ch10_bert PRIVATE orrery_apps)
+target_link_libraries(ch11_ranks PRIVATE orrery_apps)
 target_compile_definitions(ch9_translator PRIVATE ORRERY_DATA_FOLDER="${PROJECT_SOURCE_DIR}/apps/data")
 
 include(apps/book/grade/grade.cmake)

@@ -87,7 +87,7 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   CHECK(contains(before.text, " bug.2 "));
   CHECK_FALSE(contains(before.text, " bug.0 "));  // the text solves it
   const auto lines = std::count(before.text.begin(), before.text.end(), '\n');
-  constexpr int headings = 11 + 1, milestones = 13, count_line = 1;
+  constexpr int headings = 12 + 1, milestones = 13, count_line = 1;
   CHECK(contains(before.text, "\n0 of " + std::to_string(lines - headings - milestones - count_line) + " passed. "));
   set_contents(tree.path(answer_name), "");
   CHECK(contains(tree.run("exercise").text, "  begun   4.2  softmax's backward\n"));

@@ -262,7 +262,8 @@ inline Words commands_of(const Block& block) {
 /// What is wrong with a command; "" if nothing. `help` gives a sub-command's help, "" if there is none.
 inline std::string command_problem(const std::string& command, const std::set<std::string>& exercises,
                                    bool (*exists)(const std::string&), std::string (*help)(const std::string&)) {
-  static const std::set<std::string> everywhere{"cd", "cmake", "ctest", "cp", "diff", "git", "ls", "xdg-open"};
+  static const std::set<std::string> everywhere{"cd",  "cmake", "ctest",  "cp",      "diff",
+                                                "git", "ls",    "mpirun", "xdg-open"};
   static const std::regex option("\\s(--[a-z-]+)");
   std::istringstream words(command);
   std::string program, first, second;
