@@ -65,11 +65,13 @@ Checks gpt(Rng& rng, MaskFault fault) {
   return nn::leakchecks(exact(std::make_shared<LanguageModel>(config, rng)), fault);
 }
 
-Checks bert(Rng& rng, MaskFault fault) {
+Checks bert(bool sentence_sums, Rng& rng, MaskFault fault) {
   const nn::BertConfig config{.vocab_size = 11,
                               .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32},
                               .num_layers = 2,
-                              .max_positions = 16};
+                              .max_positions = 16,
+                              .type_vocab_size = sentence_sums ? 4 : 2,
+                              .sentence_sums = sentence_sums};
   return nn::leakchecks(exact(std::make_shared<nn::Bert>(config, rng)), fault);
 }
 
@@ -86,7 +88,8 @@ std::vector<BuiltIn> built_in_models() {
           {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
           {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
           {"gpt", gpt, false},
-          {"bert", bert, true, false},
+          {"bert", [](Rng& rng, MaskFault fault) { return bert(false, rng, fault); }, true, false},
+          {"bert-of-sentences", [](Rng& rng, MaskFault fault) { return bert(true, rng, fault); }, true, false},
           {"decoder-in-tiles", [](Rng& rng, MaskFault fault) {
              return nn::leakchecks_in_tiles(exact(std::make_shared<nn::Decoder>(1, false, layer, rng)), d_model, fault);
            }}};

@@ -216,6 +216,7 @@ int embed(const EmbedOptions& options) {
     });
   if (options.attention.empty()) check_pooling(options.load);
   nn::BertConfig config = nn::bert_config(options.load);
+  check(!config.sentence_sums, "embed", options.load, " reads sentences as sums of words: it has no vectors of tokens");
   config.head = nn::BertHead::none;
   config.labels.clear();
   config.pad_id = tokens.pad();

@@ -204,20 +204,25 @@ std::vector<LeakCheck> leakchecks(std::shared_ptr<Bert> model, MaskFault fault) 
   const Tensor lengths = config.pad_id < 0 ? Tensor() : lengths_up_to(S);
   const Tensor ids = tokens(lengths_up_to(S), S, config.vocab_size, config.pad_id, 7);
   Rng rng(8);
-  const Tensor segments = randint(0, config.type_vocab_size, ids.shape(), rng);
+  Tensor segments = randint(0, config.type_vocab_size, ids.shape(), rng);
+  const i64 sentences = std::min(S / 2, config.type_vocab_size);  // of each row, one after the other
+  for (i64 i = 0; config.sentence_sums && i < segments.count(); ++i)
+    segments.write<i32>()[i] = static_cast<i32>(i % S * sentences / S);
   const Mask mask = lengths.defined() ? padding_mask(lengths, fault) : Mask();
   const auto hidden = [=](const Tensor& words, const Tensor& parts) {
     const NoGradient no_gradient;
     Pass pass;
     return faulty(model->hidden(words, parts, mask, pass).value(), fault);
   };
-  std::vector<LeakCheck> checks{{.name = "bert",
-                                 .inputs = "ids",
-                                 .input = ids,
-                                 .output = [=](const Tensor& words) { return hidden(words, segments); },
-                                 .may_move = within_sequence(false, lengths),
-                                 .vocabulary = config.vocab_size}};
-  if (config.type_vocab_size > 1)
+  std::vector<LeakCheck> checks{
+      {.name = "bert",
+       .inputs = "ids",
+       .outputs = config.sentence_sums ? "sentences" : "y",
+       .input = ids,
+       .output = [=](const Tensor& words) { return hidden(words, segments); },
+       .may_move = config.sentence_sums ? across_sequences(lengths) : within_sequence(false, lengths),
+       .vocabulary = config.vocab_size}};
+  if (config.type_vocab_size > 1 && !config.sentence_sums)
     checks.push_back({.name = "bert",
                       .inputs = "segments",
                       .input = segments,

@@ -6,7 +6,7 @@
 //   Decoder       x -> y, memory -> y          causality and padding; padding of the memory
 //   Transformer   source -> memory, source -> logits, target -> logits
 //   CausalModel   ids -> logits                causality; a GPT has no padding
-//   Bert          ids -> y, segments -> y      padding; ids -> the scores of its head
+//   Bert          ids -> y, segments -> y      padding; ids -> the pooled vector, or those of sentences
 // Every batch has several rows, so that each check includes other rows. With padding, their lengths differ.
 #pragma once
 

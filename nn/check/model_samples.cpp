@@ -166,15 +166,20 @@ Sample gpt_with_rotary_positions() {
 // run(model, hidden, pass). Wide enough for dropout, as above; more positions than the sequences have. `output` says
 // which positions of the output are none of padding; row 0 of a table that is the head, too, is a class.
 template <class Run>
-Sample bert(std::string variant, BertHead head, Run run, std::vector<i32> output = {}, double dropout = 0) {
+Sample bert(std::string variant, BertHead head, Run run, std::vector<i32> output = {}, double dropout = 0,
+            bool sentence_sums = false) {
   BertConfig config{.vocab_size = 7,
                     .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = dropout},
                     .num_layers = 2,
                     .repeats = head == BertHead::sentence ? 2 : 1,
                     .max_positions = 5,
+                    .type_vocab_size = sentence_sums ? 3 : 2,
+                    .sentence_sums = sentence_sums,
                     .head = head};
   if (head == BertHead::sentence || head == BertHead::token) config.labels = {"a", "b", "c"};
-  const Tensor words = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}), segments = ids({2, 4}, {0, 0, 1, 1, 0, 1, 0, 0});
+  const Tensor words = ids({2, 4}, {3, 1, 5, 2, 4, 3, 0, 0}),
+               segments = ids({2, 4}, sentence_sums ? std::vector<i32>{0, 1, 1, 2, 0, 0, 0, 0}
+                                                    : std::vector<i32>{0, 0, 1, 1, 0, 1, 0, 0});
   const Padding padding{.places = {{"token_embedding.weight"}}, .output = std::move(output)};
   return module_sample(
       "Bert", std::move(variant), {}, [=](Rng& rng) { return Bert(config, rng); },
@@ -226,6 +231,7 @@ std::vector<Sample> model_samples() {
       bert("words", BertHead::words, words),
       bert("loss of pre-training, dropout", BertHead::pretraining, pretraining_loss, {}, 0.1),
       bert("a sentence, layers used twice, dropout", BertHead::sentence, classes, {}, 0.1),
+      bert("sentences that are sums of words", BertHead::sentence, classes, {}, 0, true),
       bert("tokens", BertHead::token, classes, {4, 2}),
       bert("a span", BertHead::span, classes),
   };

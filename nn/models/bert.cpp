@@ -1,9 +1,12 @@
 // Chapter 7. Bert: its configuration, then: embed the tokens, encode, and what each head makes of it.
 #include "nn/models/bert.h"
 
+#include <algorithm>
+
 #include "autograd/ops/activation.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/layout.h"
+#include "autograd/ops/reduce.h"
 #include "core/tensor_ops.h"
 #include "nn/layers/padding.h"
 #include "nn/models/config_json.h"
@@ -34,6 +37,8 @@ void BertConfig::validate() const {
         "init cannot be chosen: a BERT's weights start from N(0, 0.02^2)");
   check(pad_id >= -1 && pad_id < vocab_size, bert_operation, "pad_id must be a token's id, or -1 for none, not ",
         pad_id);
+  check(!sentence_sums || (has_pooler() && !has_words()), bert_operation,
+        "sentence_sums leaves no positions for the head of words or spans");
   check(!labels.empty() || (head != BertHead::sentence && head != BertHead::token), bert_operation,
         "the head of a sentence or of tokens needs labels");
 }
@@ -81,7 +86,9 @@ void Bert::WordHead::visit(Visitor& v) {
 Bert::Bert(const BertConfig& config, Rng& rng)
     : config(config_json::valid(config)),
       token_embedding(bert_table(config.vocab_size, config.layer.d_model, rng)),
-      position_embedding(bert_table(config.max_positions, config.layer.d_model, rng)),
+      position_embedding(config.sentence_sums
+                             ? initial_constant({config.max_positions, config.layer.d_model}, 1, rng)  // plain sums
+                             : bert_table(config.max_positions, config.layer.d_model, rng)),
       segment_embedding(bert_table(config.type_vocab_size, config.layer.d_model, rng)),
       embedding_norm(config.layer.d_model, config.layers().norm(), rng),
       encoder(config.num_layers, false, config.layers(), rng),
@@ -94,14 +101,47 @@ Bert::Bert(const BertConfig& config, Rng& rng)
   name_parameters();
 }
 
-Variable Bert::hidden(const Tensor& ids, const Tensor& segments, const Mask& mask, Pass& pass) const {
+Variable Bert::sentence_sums(const Tensor& ids, const Tensor& segments, Mask& mask) const {
+  const auto [B, S] = dims<2>(ids, "ids");
+  i64 K = 1, W = 1;  // of the text of most sentences, and of the longest sentence
+  std::vector<i32> place(static_cast<size_t>(B * S)), sentences(static_cast<size_t>(B));
+  const i32* const segment = segments.data<i32>();
+  for (i64 b = 0; b < B; ++b)
+    for (i64 i = b * S; i < b * S + mask.length(b, S); ++i) {
+      const bool first = i == b * S, begins = first || segment[i] != segment[i - 1];
+      i32 &count = sentences[static_cast<size_t>(b)], &at = place[static_cast<size_t>(i)];
+      count += begins;
+      check(segment[i] == count - 1, "bert", "with sentence_sums, segments must be 0, 1, ... in their order, not ",
+            segment[i], " in place of ", count - 1);
+      at = begins ? 0 : place[static_cast<size_t>(i - 1)] + 1;
+      K = std::max<i64>(K, count);
+      W = std::max<i64>(W, at + 1);
+    }
+  Tensor words = full({B, K, W}, 0), is_word = full({B, K, W, 1}, 0);
+  i32 *word = words.write<i32>(), *known = is_word.write<i32>();
+  for (i64 b = 0; b < B; ++b)
+    for (i64 i = b * S; i < b * S + mask.length(b, S); ++i) {
+      const i64 to = (b * K + segment[i]) * W + place[static_cast<size_t>(i)];
+      word[to] = ids.data<i32>()[i];
+      known[to] = 1;
+    }
+  mask = Mask::padding(sentences);
+  const Variable zero = constant(full({1}, 0.0, token_embedding.weight.dtype())),
+                 vectors = where(is_word, token_embedding(words), zero);  // padding may hold anything
+  return sum(vectors * slice(position_embedding.weight, 0, 0, W), {2}) + slice(segment_embedding.weight, 0, 0, K);
+}
+
+Variable Bert::hidden(const Tensor& ids, const Tensor& segments, const Mask& of_words, Pass& pass) const {
+  Mask mask = of_words;
   const i64 S = dims<2>(ids, "ids")[1];
   check(S <= config.max_positions, "bert", "a sequence has ", S, " positions, but max_positions is ",
         config.max_positions);
   check(!segments.defined() || segments.shape() == ids.shape(), "bert", "segments must have the shape of the ids, ",
         ids.shape());
-  const Variable sum = embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight) +
-                       segment_embedding(segments.defined() ? segments : full({1, 1}, 0));
+  const Variable sum = config.sentence_sums
+                           ? sentence_sums(ids, segments.defined() ? segments : full(ids.shape(), 0), mask)
+                           : embedding_sum(token_embedding.weight, ids, 1.0, position_embedding.weight) +
+                                 segment_embedding(segments.defined() ? segments : full({1, 1}, 0));
   Variable x = dropout(embedding_norm(with_harmless_padding(sum, mask)), pass);
   for (i64 i = 0; i < config.repeats; ++i) x = encoder(x, mask, pass);
   return x;

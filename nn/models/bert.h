@@ -9,13 +9,19 @@
 //   x = dropout(norm(token_embedding[ids] + position_embedding[0, 1, ...] + segment_embedding[segments]))
 //   x = norm(x + dropout(attention(x)));   x = norm(x + dropout(feed_forward(x)))      in each layer
 //   pooled = tanh(x_0 W^T + b)                                                         x_0 is the row of [CLS]
+// With `sentence_sums`, each segment is one position, such as each sentence of a story: the sum of its words, each
+// times a learned vector of its place in the sentence (Sukhbaatar et al. 2015, "End-To-End Memory Networks", section
+// 4.1; learned in Dehghani et al. 2018, "Universal Transformers", section 3.1). The question is the first one, with
+// [CLS]:
+//   x_k = dropout(norm(sum_t token_embedding[ids_t] * position_embedding[place of t in k] + segment_embedding[k]))
 // Against the paper's encoder: positions are learned, a norm follows the embeddings too, and GELU replaces ReLU. The
 // heads, one of which a model has (section 3.1 for pre-training, section 4 and figure 4 for tasks):
 //   words           norm(gelu(x W^T + b)) token_embedding^T + c     "masked LM": which word is hidden
 //   next_sentence   pooled W^T + b     whether sentence B follows A (class 0) or not (class 1)
 //   pretraining     both
 //   sentence        dropout(pooled) W^T + b       token   dropout(x) W^T + b      span   x W^T + b
-// Shapes: ids and segments i32 [B, S], S <= max_positions, x [B, S, d_model], pooled [B, d_model].
+// Shapes: ids and segments i32 [B, S], S <= max_positions, x [B, S, d_model], pooled [B, d_model]. With `sentence_sums`
+// x is [B, K, d_model] for at most K segments.
 // Without a head, BERT-base has 109,482,240 parameters, and BERT-large (24 layers of 1,024) 335,141,888. Files have the
 // names of Hugging Face's BERT (nn/files/names.h), whose folders nn/files/bert_files.h reads.
 #pragma once
@@ -36,10 +42,11 @@ struct BertConfig {
   i64 vocab_size = 0;
   LayerOptions layer{.d_model = 768, .num_heads = 12, .d_ff = 3072, .layer_norm_eps = 1e-12};
   i64 num_layers = 12;
-  i64 repeats = 1;          ///< how often a text goes through these layers (Lan et al. 2019, "ALBERT")
-  i64 max_positions = 512;  ///< that have an embedding; a longer sequence is an error
-  i64 type_vocab_size = 2;  ///< segments
-  i32 pad_id = 0;           ///< trailing tokens of this id are padding; -1: there is none
+  i64 repeats = 1;             ///< how often a text goes through these layers (Lan et al. 2019, "ALBERT")
+  i64 max_positions = 512;     ///< that have an embedding; a longer sequence is an error
+  i64 type_vocab_size = 2;     ///< segments
+  bool sentence_sums = false;  ///< a segment is one position, the sum of its words
+  i32 pad_id = 0;              ///< trailing tokens of this id are padding; -1: there is none
   BertHead head = BertHead::none;
   std::vector<std::string> labels{};  ///< the names of the classes of a sentence or a token
 
@@ -71,6 +78,8 @@ template <class F> void for_each_field(BertConfig& config, F&& field) {
   field({"repeats", Rule::positive, 96, "How often a text goes through these layers"}, config.repeats);
   field({"max_positions", Rule::positive, 65536, "Tokens that the model sees at once"}, config.max_positions);
   field({"type_vocab_size", Rule::positive}, config.type_vocab_size);
+  field({"sentence_sums", Rule::any, 1, "Read each sentence as one vector, the sum of its words"},
+        config.sentence_sums);
   field({"pad_id"}, config.pad_id);
   field({"head"}, config.head);
   field({"labels"}, config.labels);
@@ -99,11 +108,13 @@ struct Bert : Module {
   std::optional<Linear> classifier;  // of the head's `classes()`
   Dropout dropout;
 
-  /// Draws every weight from N(0, 0.02^2); biases are 0. Errors: whatever `config.validate()` rejects.
+  /// Draws every weight from N(0, 0.02^2); biases are 0, and the vectors of places in sentences 1. Errors: whatever
+  /// `config.validate()` rejects.
   Bert(const BertConfig& config, Rng& rng);
 
   /// The encoder's output [B, S, d_model]. Without `segments` all tokens are of segment 0. No position sees trailing
-  /// padding. Errors: more positions than max_positions; segments of another shape; ids that have no embedding.
+  /// padding. Errors: more positions than max_positions; segments of another shape; ids that have no embedding; with
+  /// `sentence_sums`, segments that are not 0, 1, ... in their order.
   Variable hidden(const Tensor& ids, const Tensor& segments, Pass& pass) const {
     return hidden(ids, segments, padding(ids), pass);
   }
@@ -132,6 +143,8 @@ struct Bert : Module {
 
  private:
   Variable transformed(const Variable& hidden) const;
+  // What the layers read of the sentences, and their mask in the place of that of their words.
+  Variable sentence_sums(const Tensor& ids, const Tensor& segments, Mask& mask) const;
 };
 
 }  // namespace orrery::nn

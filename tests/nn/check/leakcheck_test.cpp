@@ -243,12 +243,15 @@ std::shared_ptr<nn::Gpt> gpt() {
       rng);
 }
 
-std::shared_ptr<nn::Bert> bert() {
+std::shared_ptr<nn::Bert> bert(bool sentence_sums) {
   Rng rng(4);
-  return std::make_shared<nn::Bert>(
-      nn::BertConfig{
-          .vocab_size = 9, .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12}, .num_layers = 2, .max_positions = 8},
-      rng);
+  return std::make_shared<nn::Bert>(nn::BertConfig{.vocab_size = 9,
+                                                   .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12},
+                                                   .num_layers = 2,
+                                                   .max_positions = 8,
+                                                   .type_vocab_size = sentence_sums ? 3 : 2,
+                                                   .sentence_sums = sentence_sums},
+                                    rng);
 }
 
 std::vector<LeakCheck> all_checks(MaskFault fault) {
@@ -261,7 +264,8 @@ std::vector<LeakCheck> all_checks(MaskFault fault) {
   add(leakchecks(transformer(false), fault));
   add(leakchecks(transformer(true), fault));
   if (fault != MaskFault::padding) add(leakchecks(gpt(), fault));
-  if (fault != MaskFault::causal) add(leakchecks(bert(), fault));
+  for (const bool sentence_sums : {false, true})
+    if (fault != MaskFault::causal) add(leakchecks(bert(sentence_sums), fault));
   return all;
 }
 
@@ -295,11 +299,11 @@ TEST_CASE("a causal mask that is one too wide is found in decoders, and only the
 }
 
 TEST_CASE("a padding mask that is one too long is found wherever there is padding") {
-  CHECK(leaking(MaskFault::padding) == std::set<std::string>{"encoder: x -> y", "decoder: x -> y",
-                                                             "decoder: memory -> y", "transformer: source -> memory",
-                                                             "transformer: source -> logits",
-                                                             "transformer: target -> logits", "bert: ids -> y",
-                                                             "bert: segments -> y", "bert: ids -> pooled"});
+  CHECK(leaking(MaskFault::padding) ==
+        std::set<std::string>{"encoder: x -> y", "decoder: x -> y", "decoder: memory -> y",
+                              "transformer: source -> memory", "transformer: source -> logits",
+                              "transformer: target -> logits", "bert: ids -> y", "bert: segments -> y",
+                              "bert: ids -> pooled", "bert: ids -> sentences"});
   const LeakReport report = leakcheck(leakchecks(transformer(true), MaskFault::padding)[1]);
   for (const nn::Leak& leak : report.leaks) {
     CHECK(leak.input.row == leak.output.row);
@@ -314,7 +318,7 @@ TEST_CASE("a GPT sees every token up to its own, in its own row alone") {
 }
 
 TEST_CASE("an output that depends on the other rows is found everywhere") {
-  CHECK(leaking(MaskFault::batch).size() == 10);
+  CHECK(leaking(MaskFault::batch).size() == 11);
   const LeakReport report = leakcheck(leakchecks(transformer(false), MaskFault::batch)[1]);
   for (const nn::Leak& leak : report.leaks) CHECK(leak.input.row != leak.output.row);
 }

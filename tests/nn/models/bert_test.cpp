@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/layout.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 
@@ -126,6 +127,38 @@ TEST_CASE("a BERT that goes through its layers twice is one of twice as many lay
   CHECK_FALSE(same_bits(hidden_of(built_bert(BertHead::none), two_lines), hidden_of(whole, two_lines)));
 }
 
+TEST_CASE("a sentence is the sum of its words, each times the vector of its place, and of its segment's vector") {
+  BertConfig config = small_bert(BertHead::none);
+  config.num_layers = 1;
+  config.type_vocab_size = 3;
+  config.sentence_sums = true;
+  Rng rng(3);
+  Bert model(config, rng);
+  CHECK(model.position_embedding.weight.value().at(0) == 1);
+  copy_into(model.position_embedding.weight.mutable_value(), randn({6, 8}, rng));
+  const Tensor segments = Tensor::of<i32>({2, 4}, {0, 1, 1, 2, 0, 0, 0, 0}),
+               hidden = hidden_of(model, two_lines, segments);
+  CHECK(hidden.shape() == Shape{2, 3, 8});
+  const auto rows = [](const nn::Embedding& table, i64 i) { return table.weight.value().rows(i, i + 1); };
+  const auto word = [&](i64 id, i64 place) {
+    return rows(model.token_embedding, id) * rows(model.position_embedding, place);
+  };
+  const auto sentence = [&](i64 k) { return rows(model.segment_embedding, k); };
+  nn::Pass pass = nn::Pass::inference();
+  const auto encoded = [&](const std::vector<Variable>& sums) {
+    const Variable x = model.embedding_norm(reshape(concat(sums, 0), {1, std::ssize(sums), 8}));
+    return model.encoder(x, Mask(), pass).value();
+  };
+  const Tensor of_three = encoded({constant(word(3, 0) + sentence(0)), constant(word(7, 0) + word(5, 1) + sentence(1)),
+                                   constant(word(1, 0) + sentence(2))}),
+               of_one = encoded({constant(word(9, 0) + word(2, 1) + sentence(0))});
+  for (i64 i = 0; i < of_three.count(); ++i) CHECK(hidden.at(i) == doctest::Approx(of_three.at(i)).epsilon(1e-5));
+  for (i64 i = 0; i < of_one.count(); ++i) CHECK(hidden.at(3 * 8 + i) == doctest::Approx(of_one.at(i)).epsilon(1e-5));
+  CHECK(error_of([&] {
+          hidden_of(model, two_lines, Tensor::of<i32>({2, 4}, {0, 2, 2, 2, 0, 0, 0, 0}));
+        }) == "bert: with sentence_sums, segments must be 0, 1, ... in their order, not 2 in place of 1");
+}
+
 TEST_CASE("a BERT's configuration: its defaults, and what does not fit") {
   const BertConfig config = small_bert(BertHead::none);
   CHECK(config.layers().activation == nn::Activation::gelu);
@@ -141,5 +174,9 @@ TEST_CASE("a BERT's configuration: its defaults, and what does not fit") {
   refused("d_model (9) is not a multiple of num_heads (2)", [](BertConfig& c) { c.layer.d_model = 9; });
   refused("init cannot be chosen", [](BertConfig& c) { c.layer.init = nn::Init::pytorch_linear; });
   refused("pad_id must be a token's id, or -1 for none, not 11", [](BertConfig& c) { c.pad_id = 11; });
+  refused("sentence_sums leaves no positions for the head of words or spans", [](BertConfig& c) {
+    c.sentence_sums = true;
+    c.head = BertHead::span;
+  });
   refused("the head of a sentence or of tokens needs labels", [](BertConfig& c) { c.head = BertHead::token; });
 }
