@@ -9,7 +9,9 @@
 //   [CLS] question [SEP] last sentence ... first sentence [SEP]
 // in small letters, each word or mark a token, and chooses an answer at [CLS]. The last sentence comes first, because
 // what was said last holds, and because of a story that is too long the beginning is cut off. Its segment says how long
-// ago a sentence was: 1 for the last one before the question, 2 for the one before it, and so on.
+// ago a sentence was: 1 for the last one before the question, 2 for the one before it, and so on. The layers read the
+// question and each sentence as one vector (nn/models/bert.h), as Dehghani et al. 2018 do, "Universal Transformers",
+// section 3.1; with --no-sentence-sums they read every word.
 #include <algorithm>
 #include <charconv>
 #include <iterator>

@@ -52,6 +52,7 @@ void BertTraining::add_options(CLI::App& command) {
                        "The most tokens that SentencePiece may find");
     begin_group(command, "Model");
     add_fields(command, config_, {"num_layers", "repeats", "num_heads", "d_model", "d_ff"});
+    if (has_stories()) add_fields(command, config_, {"sentence_sums"});
   });
   add_fields(command, config_, {"dropout"});
   begin_group(command, training_group);

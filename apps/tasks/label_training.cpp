@@ -24,6 +24,7 @@ class LabelTraining final : public BertTraining {
   explicit LabelTraining(std::shared_ptr<LabelTask> task) : task_(std::move(task)) {
     constexpr i64 usual_tokens = 128, of_stories = 512;
     most_tokens_ = task_->has_stories() ? of_stories : usual_tokens;
+    config_.sentence_sums = task_->has_stories();
   }
 
   std::string program() const override { return task_->name(); }

@@ -112,6 +112,10 @@ EncodedText TextReader::operator()(const LabelledText& text) const {
   if (in_parts) encoded.words = 1;
   i64 part = 0;
   for (const std::string& word : text.words) {
+    if (config.sentence_sums && part == config.type_vocab_size) {
+      encoded.is_cut = true;
+      break;
+    }
     std::vector<i32> pieces = tokens.ids(word);
     if (pieces.empty() && config.head == nn::BertHead::token) pieces = {tokens.unknown()};
     const size_t place = encoded.ids.size(), kept = std::min(pieces.size(), most - place);
@@ -123,7 +127,8 @@ EncodedText TextReader::operator()(const LabelledText& text) const {
     encoded.ids.insert(encoded.ids.end(), pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(kept));
     if (!in_parts) continue;
     if (part == 0 && encoded.ids.size() < most) encoded.ids.push_back(tokens.sep());
-    encoded.segments.resize(encoded.ids.size(), static_cast<i32>(std::min(part++, config.type_vocab_size - 1)));
+    encoded.segments.resize(encoded.ids.size(), static_cast<i32>(std::min(part, config.type_vocab_size - 1)));
+    part += encoded.ids.size() > place || part == 0;
   }
   encoded.ids.push_back(tokens.sep());
   if (in_parts) encoded.segments.push_back(encoded.segments.back());

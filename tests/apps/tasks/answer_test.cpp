@@ -67,7 +67,8 @@ TEST_CASE("the stories at the end of a file are held out whole; a training that 
   const std::string held_out = small.train + story_sizes + "--steps 60 --evaluate-every 30 ";
   CHECK(contains(errors(held_out).text, "51 texts to learn, 3 held out of them, the last stories, to validate with\n"));
   const std::string whole = trained_hash(held_out + "--hash");
-  CHECK(trained_hash(held_out + "--hash --repeats 2") != whole);
+  for (const std::string other : {"--repeats 2", "--no-sentence-sums"})
+    CHECK(trained_hash(held_out + "--hash " + other) != whole);
   REQUIRE(errors(held_out + "--time-limit 0.0001 --save '" + small.model + "'").exit_code == 130);
   CHECK(trained_hash("answer train --resume '" + small.model + "' --hash --threads 2") == whole);
 }
