@@ -73,9 +73,10 @@ EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& 
   const auto end = [&] {
     if (part.places.size() > 1) parts.push_back(part);
     few += part.places.size() < 2;
-    part = {};
+    part = {.document = part.document};
   };
   for (const LabelledText& text : texts) {
+    part.document = &text - texts.data();
     for (const std::string& line : text.words) {
       const std::vector<i32> ids = tokens.ids(line);
       for (auto word = ids.begin(), next = word; word != ids.end(); word = next) {

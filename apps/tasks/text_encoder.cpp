@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "apps/program/options.h"
 #include "autograd/ops/cross_entropy.h"
@@ -212,17 +213,28 @@ JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
 
 namespace {
 
-// As many whole words of a text as have at most so many tokens, from a random one on: never fewer tokens because the
-// text ends, if it is long enough.
+// So many tokens of a text from a random word on, or all that it has from its first one. The last word may be cut off:
+// if only whole words were taken, a text that is shorter than others would be one that does not follow.
 std::span<const i32> random_part(const EncodedText& text, i64 most, Rng& numbers) {
   const auto from = text.places.begin();
-  const i32 size = static_cast<i32>(text.ids.size()), room = static_cast<i32>(most);
-  const auto last = std::upper_bound(from, text.places.end(), std::max(0, size - room));
-  const i32 begin = from[numbers.integer(0, last - from)];
-  i32 end = size;
-  if (begin + room < size) end = *(std::upper_bound(from, text.places.end(), begin + room) - 1);
-  if (end <= begin) end = begin + room;  // of a word that is longer than that
-  return std::span(text.ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(end - begin));
+  const i64 size = std::ssize(text.ids);
+  const auto last = std::upper_bound(from, text.places.end(), static_cast<i32>(std::max<i64>(0, size - most)));
+  const i64 begin = from[numbers.integer(0, last - from)];
+  return std::span(text.ids).subspan(static_cast<size_t>(begin), static_cast<size_t>(std::min(most, size - begin)));
+}
+
+// A text of another document, which has so many tokens if one of a few does.
+const EncodedText& other_text(const EncodedTexts& texts, i64 item, i64 tokens, Rng& numbers) {
+  const auto [first, end] = std::equal_range(texts.begin(), texts.end(), texts[static_cast<size_t>(item)],
+                                             [](const auto& a, const auto& b) { return a.document < b.document; });
+  i64 begin = first - texts.begin(), count = end - first, number = 0;
+  if (count == std::ssize(texts)) std::tie(begin, count) = std::pair(item, 1);
+  for (int tries = 0; tries < 4; ++tries) {
+    number = numbers.integer(0, std::ssize(texts) - count);
+    if (number >= begin) number += count;
+    if (std::ssize(texts[static_cast<size_t>(number)].ids) >= tokens) break;
+  }
+  return texts[static_cast<size_t>(number)];
 }
 
 // Hides words of a row, [CLS] A [SEP] B [SEP] with a [SEP] before `second`; at least one, and returns how many.
@@ -263,8 +275,8 @@ PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts&
     std::span<const i32> second = std::span(text.ids).subspan(static_cast<size_t>(cut));
     next.push_back(texts.size() > 1 && numbers.uniform() < 0.5);
     if (next.back() == 1) {
-      const i64 other = numbers.integer(0, std::ssize(texts) - 1);
-      second = random_part(texts[static_cast<size_t>(other + (other >= item))], std::ssize(second), numbers);
+      const i64 size = std::ssize(second);
+      second = random_part(other_text(texts, item, size, numbers), size, numbers);
     }
     row.insert(row.end(), second.begin(), second.end());
     row.push_back(tokens.sep());

@@ -71,6 +71,7 @@ struct EncodedText {
   std::vector<i32> right{};     ///< the label of each word, as a number in the model's list
   std::vector<i32> segments{};  ///< the number of each token's part, or the last that the model has; none: all are 0
   i64 words = 0;                ///< that get an answer; 1 for a whole text
+  i64 document = 0;             ///< in pretraining, of which text it is a part
   bool is_cut = false;
 };
 using EncodedTexts = std::vector<EncodedText>;
@@ -115,7 +116,8 @@ struct PretrainingBatch {
   Tensor next;           ///< i32 [B]: 0 where B follows A, 1 where it does not
   i64 hidden = 0;
 };
-/// Some of `texts`, each cut between two of its words; half of the second parts are replaced by words of another.
+/// Some of `texts`, each cut between two of its words; half of the second parts are replaced by as many tokens of
+/// another document (of the same one, if there is no other). Those of one document stand side by side.
 /// Of each row one token in seven is hidden, at least one (apps/tasks/pretrain.cpp). All follows from `numbers`.
 PretrainingBatch pretraining_batch(const TextTokens& tokens, const EncodedTexts& texts, std::span<const i64> items,
                                    Rng& numbers);

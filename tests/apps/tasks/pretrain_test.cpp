@@ -15,7 +15,7 @@ namespace {
 
 constexpr i64 texts_count = 400, text_length = 40;
 
-// Text i has words of its own, each of two tokens, of which the second never begins one.
+// Two documents of different words, each of two tokens, of which the second never begins one.
 std::string paired_words() {
   std::string lines = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n";
   for (int i = 0; i < 40; ++i) lines += (i % 2 == 0 ? "w" : "##w") + std::to_string(i) + "\n";
@@ -27,8 +27,9 @@ EncodedTexts paired_texts() {
   for (i64 i = 0; i < texts_count; ++i)
     for (i64 k = 0; k < text_length; ++k) {
       auto& text = texts[static_cast<size_t>(i)];
+      text.document = i / (texts_count / 2);
       if (k % 2 == 0) text.places.push_back(static_cast<i32>(k));
-      text.ids.push_back(static_cast<i32>(5 + (2 * (i % 20) + k % 2)));
+      text.ids.push_back(static_cast<i32>(5 + 20 * text.document + 2 * (i % 10) + k % 2));
     }
   return texts;
 }
@@ -102,6 +103,7 @@ TEST_CASE("three words in twenty are hidden: of these eight in ten as [MASK], on
     const bool follows = batch.next.at(row) == 0;
     follow += follows;
     if (follows) CHECK(std::equal(first_end + 1, second_end, text.begin() + of_first));
+    for (auto id = first_end + 1; !follows && id != second_end; ++id) CHECK(((*id < 25) != (row < texts_count / 2)));
     for (std::ptrdiff_t i = 0; i < std::ssize(ids); ++i)
       CHECK(segments[static_cast<size_t>(i)] == (i > of_first + 1 && i <= second_end - ids.begin()));
     CHECK(std::all_of(second_end + 1, ids.end(), [&](i32 id) { return id == tokens.pad(); }));
