@@ -25,23 +25,7 @@
 #include "nn/files/files.h"
 
 namespace orrery {
-namespace {
 
-// What eval and run are given.
-struct UseOptions {
-  std::string load, file;
-  i64 most_tokens = 0, wrong = 0, unsure = 0, threads = 1;
-  std::vector<CLI::Option*> kept;  // of which a model says the values
-};
-
-// What a saved model is, and its tokens.
-struct SavedForm {
-  Metadata metadata;
-  nn::BertConfig config;
-  TextTokens tokens;
-};
-
-// Errors: the training is not finished; the model is another task's.
 SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path) {
   const Metadata metadata = read_safetensors_metadata(path);
   check_is_finished(task, path, metadata);
@@ -53,6 +37,15 @@ SavedForm saved_form(const std::string& task, nn::BertHead head, const std::stri
   tokens.check_fit(config, path);
   return {metadata, config, tokens};
 }
+
+namespace {
+
+// What eval and run are given.
+struct UseOptions {
+  std::string load, file;
+  i64 most_tokens = 0, wrong = 0, unsure = 0, threads = 1;
+  std::vector<CLI::Option*> kept;  // of which a model says the values
+};
 
 // A saved model, as eval and run use it.
 struct Labeller {

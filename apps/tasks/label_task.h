@@ -61,6 +61,15 @@ std::string label_table(const JudgedTexts& texts, const std::vector<std::string>
 /// The name of an answer; a word that was cut off is O, outside of everything.
 std::string name_of(i32 label, const std::vector<std::string>& labels);
 
+/// What a saved model is, and its tokens.
+struct SavedForm {
+  Metadata metadata;
+  nn::BertConfig config;
+  TextTokens tokens;
+};
+/// Errors: the training is not finished; the model has another head.
+SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path);
+
 /// Adds the sub-command `export`, which writes a BERT that `task` saved as a folder of Hugging Face's transformers:
 /// model.safetensors and config.json and, if its tokens are pieces of words, vocab.txt and tokenizer_config.json. A
 /// model with another head is refused.

@@ -186,13 +186,8 @@ struct Pretrained {
 };
 
 Pretrained pretrained(const std::string& path) {
-  const Metadata metadata = read_safetensors_metadata(path);
-  check_is_finished("pretrain", path, metadata);
-  nn::BertConfig config = nn::bert_config(path);
-  check(config.has_words(), "pretrain", path, " cannot fill in words: it has no head for them");
-  const TextTokens tokens = TextTokens::of_model(metadata, path);
-  tokens.check_fit(config, path);
-  return {tokens, nn::load<nn::Bert>(path, config)};
+  const SavedForm form = saved_form("pretrain", nn::BertHead::pretraining, path);
+  return {form.tokens, nn::load<nn::Bert>(path, form.config)};
 }
 
 // A line with the likeliest words in place of its masks, then for each mask the five likeliest and their probabilities.
