@@ -151,8 +151,8 @@ TEST_CASE("the house keeps to its weight") {
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 109'500);
-  CHECK(files <= 1'160);
+  CHECK(lines <= 109'900);
+  CHECK(files <= 1'170);
   CHECK(name_gpt <= 6);
 }
 

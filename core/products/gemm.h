@@ -90,7 +90,8 @@ template <class T>
 void gemm(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans, const TileWork& fill, const TileWork& finish);
 
 /// The same product inside a task of a parallel loop, on the thread that calls. Each element of c is a function of its
-/// row of op(a) and its column of op(b) alone. Not for Trans::both. Sizes must fit: a task must not throw.
+/// row of op(a) and its column of op(b) alone; in bf16, the order of its sum depends on the sizes, too. Not for
+/// Trans::both. Sizes must fit: a task must not throw.
 template <class T>
 void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, Trans trans = Trans::none, bool accumulate = false);
 

@@ -85,8 +85,10 @@ template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
 }
 
 // A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step`
-// inner numbers, `stored` elements of `bytes` bytes for each, at least `least_depth` at once; and how a packed block of
-// A, with as many rows as c, is multiplied with a packed strip of B. `begin` and `end` enclose the work of a thread on a tile.
+// inner numbers, `stored` elements of `bytes` bytes for each, at least `least_depth` at once. Of B, which is read by
+// rows, `panel` columns are packed at once. A form also says how a packed block of A, with as many rows as c, is
+// multiplied with the packed strips of a panel: it does `work` on c while that is in a cache, and may fetch `next`,
+// which is packed after it. `begin` and `end` enclose the work of a thread on a tile.
 
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {

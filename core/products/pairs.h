@@ -39,8 +39,8 @@ struct Pairs {
           kernel.pack(part_from(from, first + j, p), count - first - j, depth - p, true, to + j, pair_block);
   }
 
-  // Each block of A is multiplied with all strips, so that whole rows of c are written. Meanwhile what is needed next is
-  // fetched: of c, and of the next panel, which lies in memory while tiles need only the caches.
+  // Each block of A is multiplied with all strips, so that whole rows of c are written. Meanwhile what is needed next
+  // is fetched: of c, and of the next panel, which lies in memory while tiles need only the caches.
   void multiply(const u32* block, const u32* strips, const Mat<float>& c, i64 depth, bool add, const PartWork& work,
                 const Factor<float>& next) const {
     const i64 steps = stored(depth) / pairs_in_step,
@@ -113,14 +113,17 @@ struct Pairs {
   pairs.end();
 }
 
-/// c += op(a) op(b) inside a task: by add(a, b, c) or, of factors in bf16, by the kernel of this CPU.
+/// c += op(a) op(b) inside a task: by add(a, b, c) or, of factors in bf16, by the kernel of this CPU if there is enough
+/// to compute: a kernel's blocks would be nearly empty otherwise.
 template <class T, class Add>
 static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c,
                         [[maybe_unused]] Trans trans, const Add& add) {
   if constexpr (std::is_same_v<T, float>) {
     if (factors == Factors::bf16) {
       const std::optional<PairKernel>& kernel = bf16_kernel().kernel;
-      return kernel ? add_pairs(*kernel, a, b, c, trans) : add_rounded(a, b, c, trans, add);
+      const i64 products = c.rows * c.cols * (transposes_a(trans) ? a.rows : a.cols);
+      return kernel && products >= pair_block * pair_block * pair_block ? add_pairs(*kernel, a, b, c, trans)
+                                                                        : add_rounded(a, b, c, trans, add);
     }
   }
   add(a, b, c);
