@@ -7,6 +7,16 @@
 
 namespace orrery {
 
+Edge edge_to(const Variable& x) {
+  if (!x.node()) return {};
+  const OutputSlot& slot = x.node()->outputs[static_cast<size_t>(x.output())];
+  if (x.shape() != slot.shape || x.dtype() != slot.dtype)
+    fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but mutable_value was given ", x.dtype(),
+         ' ', x.shape(), "; replace_value gives a parameter another shape or dtype");
+  if (!x.wants_gradient()) return {};
+  return {x.node(), x.output()};
+}
+
 void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {
   matmul_into(buffer, a, b, trans, !is_new);
 }

@@ -6,6 +6,10 @@
 
 namespace orrery {
 
+/// The edge to x, none for a constant or a frozen parameter. Error: `mutable_value` was given a tensor of another shape
+/// or dtype, so that a gradient of x would not fit its place.
+Edge edge_to(const Variable& x);
+
 /// A gradient to write or add to.
 struct GradientBuffer {
   Tensor& buffer;

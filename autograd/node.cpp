@@ -47,16 +47,6 @@ void Node::use_up() {
   drop_gradients();
 }
 
-Edge edge_to(const Variable& x) {
-  if (!x.node()) return {};
-  const OutputSlot& slot = x.node()->outputs[static_cast<size_t>(x.output())];
-  if (x.shape() != slot.shape || x.dtype() != slot.dtype)
-    fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but mutable_value was given ", x.dtype(),
-         ' ', x.shape(), "; replace_value gives a parameter another shape or dtype");
-  if (!x.wants_gradient()) return {};
-  return {x.node(), x.output()};
-}
-
 Observer* observer() { return current_observer; }
 ObserverScope::ObserverScope(Observer& observer) : before_(current_observer) { current_observer = &observer; }
 ObserverScope::~ObserverScope() { current_observer = before_; }

@@ -1,8 +1,7 @@
 // Chapter 2. Node: one recorded operation, the edges to what it was computed from, and the gradients that wait for it.
 //
-// The tape is a graph of nodes. Each node has a number; a node's inputs were made before it and have smaller numbers,
-// so that visiting nodes newest first meets each one after everything that was computed from it. A parameter's node is
-// a Leaf (autograd/leaf.h); backward writes to Grads (autograd/grads.h).
+// The tape is a graph of nodes. A node's inputs were made before it and have smaller numbers, so that newest first each
+// one is met after all that was computed from it. A parameter's node is a Leaf; backward writes to Grads.
 // Read next: autograd/engine.cpp
 #pragma once
 
@@ -67,9 +66,5 @@ class Node {
 };
 
 inline OutputSlot& Edge::slot() const { return node->outputs[static_cast<size_t>(output)]; }
-
-/// The edge to x, none for a constant or a frozen parameter. Error: `mutable_value` was given a tensor of another shape
-/// or dtype, so that a gradient of x would not fit its place.
-Edge edge_to(const Variable& x);
 
 }  // namespace orrery

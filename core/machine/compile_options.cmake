@@ -1,4 +1,5 @@
 # How files are compiled: ours (orrery_options), and the loops of a user (loop_options). Read by CMakeLists.txt.
+set(CMAKE_CXX_FLAGS_RELEASE ${ORRERY_LEVEL})
 
 # How loops are compiled, here and in the files of a user, whose own elementwise operations are compiled there: the
 # library's targets hand these options on. No option reorders arithmetic, so -ffast-math is not
