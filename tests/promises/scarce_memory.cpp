@@ -150,8 +150,10 @@ void use_everything(TrainingRecipe& recipe) {
   recipe.evaluate_every = 5;
 }
 
+// Each recipe lives as long as `save`.
 Training toy() {
-  ToyRecipe recipe;
+  const auto kept = std::make_shared<ToyRecipe>();
+  ToyRecipe& recipe = *kept;
   use_everything(recipe);
   recipe.average_last = 2;
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
@@ -163,14 +165,14 @@ Training toy() {
   auto task = std::make_unique<ToyTrainingTask>(recipe);
   auto& model = task->model;
   auto trainer = std::make_unique<Trainer>(*task);
-  const ToyTask sort = recipe.task;
   return {std::move(task), std::move(trainer),
-          [&model, sort](const std::string& path) { nn::save(model, path, metadata_of(model, sort)); }};
+          [&model, kept](const std::string& path) { nn::save(model, path, metadata_of(model, kept->task)); }};
 }
 
 // Its text has so few blocks that an epoch ends within a step.
 Training lm() {
-  LmRecipe recipe;
+  const auto kept = std::make_shared<LmRecipe>();
+  LmRecipe& recipe = *kept;
   use_everything(recipe);
   recipe.optimizer = OptimizerKind::muon;
   recipe.average = 0.9;
@@ -185,12 +187,13 @@ Training lm() {
   auto task = std::make_unique<LmTask>(recipe, text_data(text, recipe.model.max_len));
   auto& model = task->model;
   auto trainer = std::make_unique<Trainer>(*task);
-  return {std::move(task), std::move(trainer), [&model](const std::string& path) { nn::save(model, path); }};
+  return {std::move(task), std::move(trainer), [&model, kept](const std::string& path) { nn::save(model, path); }};
 }
 
 // Its text lives as long as `save`, which has the vocabulary from it.
 Training translator() {
-  translate::TranslationRecipe recipe = small::small_translation_recipe();
+  const auto kept = std::make_shared<translate::TranslationRecipe>(small::small_translation_recipe());
+  translate::TranslationRecipe& recipe = *kept;
   use_everything(recipe);
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0.1};
   const auto data = std::make_shared<const translate::TranslationData>(small::animal_data(recipe));
@@ -198,7 +201,7 @@ Training translator() {
   auto& model = task->model();
   auto trainer = std::make_unique<Trainer>(*task);
   return {std::move(task), std::move(trainer),
-          [&model, data](const std::string& path) { save_translator(model, data->vocabulary, path); }};
+          [&model, data, kept](const std::string& path) { save_translator(model, data->vocabulary, path); }};
 }
 
 // Whether it threw std::bad_alloc or an Error, of whatever cause. Any other exception ends the program.

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   const std::string folder = ORRERY_DATA_FOLDER "/";
   const TranslationFiles files{.source = argc > 2 ? argv[1] : folder + "animals.en",
                                .target = argc > 2 ? argv[2] : folder + "animals.de"};
-  const TranslationRecipe recipe = small_recipe();
+  TranslationRecipe recipe = small_recipe();
   const TranslationData data = translation_data(files, recipe);
   TranslationTask task(recipe, data);
   Trainer trainer(task);

@@ -86,9 +86,9 @@ LanguageModel new_model(const LmRecipe& recipe, const TextData& data) {
 
 }  // namespace
 
-LmTask::LmTask(const LmRecipe& recipe, const TextData& data)
+LmTask::LmTask(LmRecipe& recipe, const TextData& data)
     : model(new_model(recipe, data)),
-      recipe_(recipe.resolved()),
+      recipe_(recipe = recipe.resolved()),
       data_(data),
       validation_length_(length_of(data.validation, data.tokenizer)),
       blocks_(random_numbers(recipe.seed, Purpose::training)),

@@ -65,10 +65,10 @@ double loss_over(const LanguageModel& model, const Text& text, i64 stride = 0,
                  const std::function<void(i64 counted)>& progress = {});
 
 /// A GPT, the blocks of a text, and as validation loss the mean over random blocks of the validation text, new ones
-/// each time. Which blocks it sees depends only on the seed.
+/// each time. Which blocks it sees depends only on the seed. The recipe, which it resolves, must outlive the task.
 class LmTask final : public Task {
  public:
-  LmTask(const LmRecipe& recipe, const TextData& data);
+  LmTask(LmRecipe& recipe, const TextData& data);
 
   std::string program() const override { return "lm"; }
   nn::Module& module() override { return model; }
@@ -97,7 +97,7 @@ class LmTask final : public Task {
   // The loss of one batch of an estimate.
   double estimate_batch();
 
-  LmRecipe recipe_;
+  LmRecipe& recipe_;
   TextData data_;
   TextLength validation_length_;
   double last_estimate_ = 0;

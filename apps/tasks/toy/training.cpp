@@ -85,7 +85,7 @@ i64 labels_of(const Tensor& gold, i32 pad) {
 
 }  // namespace
 
-ToyTrainingTask::ToyTrainingTask(const ToyRecipe& recipe)
+ToyTrainingTask::ToyTrainingTask(ToyRecipe& recipe)
     : model(new_model(recipe)), recipe_(recipe), data_(random_numbers(recipe.seed, Purpose::training)) {
   recipe_.width = recipe.model.layer.d_model;
 }

@@ -40,10 +40,11 @@ struct ToyRecipe : TrainingRecipe {
 /// clipping.
 ToyRecipe annotated_recipe();
 
-/// The paper's model, small, and its batches. The random numbers of the data depend only on the seed.
+/// The paper's model, small, and its batches. The random numbers of the data depend only on the seed. The recipe, whose
+/// width it sets, must outlive the task.
 class ToyTrainingTask final : public Task {
  public:
-  explicit ToyTrainingTask(const ToyRecipe& recipe);
+  explicit ToyTrainingTask(ToyRecipe& recipe);
 
   std::string program() const override { return "toy"; }
   nn::Module& module() override { return model; }
@@ -66,15 +67,16 @@ class ToyTrainingTask final : public Task {
   };
   Batch next_batch(Rng& numbers, bool held_out) const;
 
-  ToyRecipe recipe_;
+  ToyRecipe& recipe_;
   Rng data_;
   std::vector<Batch> batches_;  // of the step that was drawn
 };
 
 /// The toy and its trainer.
 struct ToyTraining {
-  explicit ToyTraining(const ToyRecipe& recipe) : task(recipe), trainer(task) {}
+  explicit ToyTraining(const ToyRecipe& how) : recipe(how), task(recipe), trainer(task) {}
 
+  ToyRecipe recipe;
   ToyTrainingTask task;
   Trainer trainer;
 };

@@ -264,14 +264,14 @@ KnownTraining known_translator(TranslationRecipe& recipe, const TranslationData&
 
 namespace {
 
-const TranslationRecipe& checked(const TranslationRecipe& recipe) {
+TranslationRecipe& checked(TranslationRecipe& recipe) {
   recipe.validate();
   return recipe;
 }
 
 }  // namespace
 
-TranslationTask::TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
+TranslationTask::TranslationTask(TranslationRecipe& recipe, const TranslationData& data,
                                  std::unique_ptr<TranslationModel> model)
     : recipe_(checked(recipe)),
       data_(data),

@@ -1,6 +1,6 @@
 // Chapter 9. Training a translator: recipes, the text as tokens, and the task that the trainer trains.
 //
-//   const TranslationRecipe recipe = translation_preset("tiny");
+//   TranslationRecipe recipe = translation_preset("tiny");
 //   const TranslationData data = translation_data({.source = "train.en", .target = "train.de"}, recipe);
 //   TranslationTask task(recipe, data);
 //   Trainer trainer(task);
@@ -98,10 +98,11 @@ KnownTraining known_translator(TranslationRecipe& recipe, const TranslationData&
 /// compared with others: the mean of -ln p(token) over all validation tokens, the ends of sentences included.
 class TranslationTask final : public Task {
  public:
-  /// Trains a new model, or the given one. The data must outlive the task.
-  TranslationTask(const TranslationRecipe& recipe, const TranslationData& data,
+  /// Trains a new model, or the given one. Recipe and data must outlive the task, which gives the recipe the model's
+  /// width, and a number of steps as `evaluate_every` where it was `automatic`.
+  TranslationTask(TranslationRecipe& recipe, const TranslationData& data,
                   std::unique_ptr<TranslationModel> model = nullptr);
-  TranslationTask(const TranslationRecipe&, const TranslationData&&,
+  TranslationTask(TranslationRecipe&, const TranslationData&&,
                   std::unique_ptr<TranslationModel> = nullptr) = delete;  // the data would not outlive it
 
   TranslationModel& model() { return *model_; }
@@ -113,7 +114,6 @@ class TranslationTask final : public Task {
 
   std::string program() const override { return data_.program; }
   nn::Module& module() override { return model_->module(); }
-  /// With a number of steps as `evaluate_every` where it was `automatic`, and the model's width.
   TranslationRecipe& recipe() override { return recipe_; }
   /// Counts target tokens; reads source and target, without padding.
   std::vector<Items> draw(i64 step, i64 micro_batches) override;
@@ -129,7 +129,7 @@ class TranslationTask final : public Task {
   // The sum of the losses of a batch of the validation, and the number of its target tokens.
   std::pair<double, i64> loss_of_validation(i64 batch) const;
 
-  TranslationRecipe recipe_;
+  TranslationRecipe& recipe_;
   const TranslationData& data_;
   TranslationBatches training_, validation_;
   std::unique_ptr<TranslationModel> model_;

@@ -59,7 +59,8 @@ std::string toy_hash(i64 size, i64 micro_batches, i64 steps, TrainingState* stat
   recipe.evaluate_every = 4;
   std::vector<std::string> hashes(static_cast<size_t>(size));
   const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
-    ToyTrainingTask task(recipe);
+    ToyRecipe own = recipe;
+    ToyTrainingTask task(own);
     Trainer trainer(task, ranks);
     if (goes_on) trainer.load_state(*state);
     hashes[static_cast<size_t>(ranks.rank())] = after_steps(trainer, steps);

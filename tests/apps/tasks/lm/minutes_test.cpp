@@ -60,7 +60,7 @@ struct Speed {
 };
 TimedRun timed_run(i64 expected_steps, const Speed& speed, double end) {
   const TextData data = short_data();
-  const LmRecipe recipe = short_recipe(expected_steps);
+  LmRecipe recipe = short_recipe(expected_steps);
   LmTask task(recipe, data);
   Trainer trainer(task);
   double now = 5;
@@ -211,7 +211,7 @@ TEST_CASE("the same training again, with its number of steps from the start, has
 
 TEST_CASE("a plan changes while the rate is constant, and not after") {
   const TextData data = short_data();
-  const LmRecipe recipe = short_recipe(10);
+  LmRecipe recipe = short_recipe(10);
   LmTask task(recipe, data);
   Trainer trainer(task);
   for (int step = 0; step < 4; ++step) trainer.step();

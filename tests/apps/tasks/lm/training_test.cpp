@@ -37,7 +37,7 @@ LmRecipe small_lm_recipe() {
 }
 
 struct LmTraining {
-  LmTraining(const LmRecipe& recipe, const TextData& data) : task(recipe, data), trainer(task) {}
+  LmTraining(const LmRecipe& how, const TextData& data) : recipe(how), task(recipe, data), trainer(task) {}
   void steps(int count) {
     for (int i = 0; i < count; ++i) trainer.step();
   }
@@ -46,6 +46,7 @@ struct LmTraining {
     trainer.with_judged([&] { loss = task.validation_loss(); });
     return loss;
   }
+  LmRecipe recipe;
   LmTask task;
   Trainer trainer;
 };

@@ -55,9 +55,10 @@ inline translate::TranslationData animal_data(const translate::TranslationRecipe
 
 /// A model that learns them.
 struct AnimalTraining {
-  explicit AnimalTraining(const translate::TranslationRecipe& recipe = small_translation_recipe())
-      : data(animal_data(recipe)), task(recipe, data), trainer(task) {}
+  explicit AnimalTraining(const translate::TranslationRecipe& how = small_translation_recipe())
+      : recipe(how), data(animal_data(recipe)), task(recipe, data), trainer(task) {}
   void train(i64 until) { train_until(trainer, until); }
+  translate::TranslationRecipe recipe;
   translate::TranslationData data;
   translate::TranslationTask task;
   Trainer trainer;
