@@ -134,21 +134,23 @@ StepResult Trainer::step() {
   return result;
 }
 
-// dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part gives. Returns what each gave.
-std::vector<Trainer::PartResult> Trainer::add_gradients(const std::vector<Part>& parts) {
+// What a micro-batch gives, if something is counted in it.
+Trainer::PartResult Trainer::add_gradient(const Part& part) {
+  if (part.share == 0) return {};
+  const auto [loss, accuracy] = loss_of(part);
+  backward(loss);
+  return {loss.item(), accuracy.value_or(std::nan(""))};
+}
+
+// dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part gives, whichever rank has it.
+std::vector<Trainer::PartResult> Trainer::sum_in_tree(const std::vector<Part>& parts) {
   const i64 count = recipe_.micro_batches, me = ranks_->rank(), size = ranks_->size();
   std::vector<PartResult> results(static_cast<size_t>(count));
-  std::optional<GradientTree> tree;  // the gradients of a single micro-batch stay where they are
-  if (count > 1) tree.emplace(optimizer_->parameters(), count);
+  GradientTree tree(optimizer_->parameters(), count);
   const Stretch own = part_of({0, count}, me, size);
   for (i64 i = own.begin; i < own.end; ++i) {
-    const Part& part = parts[static_cast<size_t>(i)];
-    if (part.share > 0) {
-      const auto [loss, accuracy] = loss_of(part);
-      backward(loss);
-      results[static_cast<size_t>(i)] = {loss.item(), accuracy.value_or(std::nan(""))};
-    }
-    if (tree) tree->take(i);
+    results[static_cast<size_t>(i)] = add_gradient(parts[static_cast<size_t>(i)]);
+    tree.take(i);
   }
   Ranks::Received of_rank;
   for (i64 r = 0; r < size; ++r) {
@@ -157,7 +159,7 @@ std::vector<Trainer::PartResult> Trainer::add_gradients(const std::vector<Part>&
         std::span(results).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.count()))));
   }
   ranks_->exchange(Ranks::Sent(of_rank.size(), of_rank[static_cast<size_t>(me)]), of_rank);
-  if (tree) tree->finish(*ranks_);
+  tree.finish(*ranks_);
   return results;
 }
 
@@ -174,7 +176,8 @@ Variable Trainer::loss_of_own(const std::vector<Part>& parts) {
 StepResult Trainer::update() {
   const std::vector<Part> parts = draw_step();
   StepResult result{.rate = recipe_.rate_of(steps_done_ + 1), .items = items_read_};
-  const std::vector<PartResult> results = add_gradients(parts);
+  // A single micro-batch, which only one process can have, has all that makes the gradient.
+  const auto results = parts.size() == 1 ? std::vector{add_gradient(parts[0])} : sum_in_tree(parts);
   for (size_t i = 0; i < results.size(); ++i) {
     if (parts[i].share == 0) continue;
     result.loss += results[i].loss;

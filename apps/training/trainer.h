@@ -151,7 +151,8 @@ class Trainer {
   StepResult update();
   std::vector<Part> draw_step();
   std::vector<Part> own(const std::vector<Part>& parts) const;
-  std::vector<PartResult> add_gradients(const std::vector<Part>& parts);
+  PartResult add_gradient(const Part& part);
+  std::vector<PartResult> sum_in_tree(const std::vector<Part>& parts);
   Variable loss_of_own(const std::vector<Part>& parts);
   double seconds_of_update();
   BatchLoss loss_of(const Part& part);
