@@ -99,13 +99,14 @@ AttentiveGru::AttentiveGru(const AttentiveGruSizes& s, Rng& rng)
       v(parameter(nn::initial_weight(nn::Init::pytorch_linear, 1, s.A, rng).reshape({s.A}))) {}
 
 AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s0, const Variable& memory,
-                                            const Mask& mask, Tensor* weights) const {
+                                            const Mask& mask, nn::AttentionRecorder* recorder) const {
   const Variable harmless = nn::with_harmless_padding(memory, mask);
-  return (*this)(x, s0, harmless, key(harmless), mask, weights);
+  return (*this)(x, s0, harmless, key(harmless), mask, recorder);
 }
 
 AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s0, const Variable& given_memory,
-                                            const Variable& given_keys, const Mask& mask, Tensor* weights) const {
+                                            const Variable& given_keys, const Mask& mask,
+                                            nn::AttentionRecorder* recorder) const {
   const Variable memory = nn::with_harmless_padding(given_memory, mask),
                  keys = nn::with_harmless_padding(given_keys, mask);
   const auto [B, S, A] = dims<3>(keys.value(), "keys");
@@ -121,9 +122,10 @@ AttentiveGruResult AttentiveGru::operator()(const Variable& x, const Variable& s
     s = gru_step(reshape(slice(gates, 1, t, t + 1) + context(c), {B, 3 * H}), recurrent(s), s);
     states.push_back(reshape(s, {B, 1, H}));
     contexts.push_back(c);
-    if (weights) seen.push_back(constant(w.value()));
+    if (recorder) seen.push_back(constant(w.value()));
   }
-  if (weights) *weights = joined_positions(seen, B, S, s.dtype()).value();
+  if (recorder)
+    recorder->all.push_back({this, joined_positions(seen, B, S, s.dtype()).value().reshape({B, 1, T, S})});
   return {joined_positions(states, B, H, s.dtype()), joined_positions(contexts, B, M, s.dtype())};
 }
 
@@ -185,11 +187,7 @@ RecurrentMemory RecurrentTranslator::encode(const Tensor& source, nn::Pass& pass
 
 Variable RecurrentTranslator::hidden(const Tensor& target, const RecurrentMemory& memory, nn::Pass& pass) const {
   const Variable words = nn::with_harmless_padding(dropout(tgt_embed(target), pass), padding(target));
-  Tensor weights;  // [B, T, S]
-  const auto [states, contexts] =
-      decoder(words, memory.first_state, memory.annotations, memory.mask, pass.recorder ? &weights : nullptr);
-  if (pass.recorder)
-    pass.recorder->all.push_back({&decoder, weights.reshape({weights.size(0), 1, weights.size(1), weights.size(2)})});
+  const auto [states, contexts] = decoder(words, memory.first_state, memory.annotations, memory.mask, pass.recorder);
   return output_dropout(read(states, contexts, words), pass);
 }
 

@@ -108,12 +108,12 @@ struct AttentiveGru : nn::Module {
   AttentiveGru(const AttentiveGruSizes& sizes, Rng& rng);
 
   /// x [B, T, in], s0 [B, H] and memory [B, S, M] to states and contexts at all positions. Only the padding of `mask`
-  /// is used: it is that of the memory. If `weights` is given, it receives the attention weights [B, T, S].
+  /// is used: it is that of the memory. If `recorder` is given, it receives the attention weights [B, 1, T, S].
   AttentiveGruResult operator()(const Variable& x, const Variable& s0, const Variable& memory, const Mask& mask,
-                                Tensor* weights = nullptr) const;
+                                nn::AttentionRecorder* recorder = nullptr) const;
   /// The same with keys [B, S, A] that `key` has computed before, for calls that share a memory.
   AttentiveGruResult operator()(const Variable& x, const Variable& s0, const Variable& memory, const Variable& keys,
-                                const Mask& mask, Tensor* weights = nullptr) const;
+                                const Mask& mask, nn::AttentionRecorder* recorder = nullptr) const;
   void visit(nn::Visitor& v) override;
 };
 
