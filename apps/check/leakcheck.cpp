@@ -205,8 +205,8 @@ void add_leakcheck(CLI::App& program, int& exit_code) {
                                      "Built-in models, such as decoder or 'transformer*'; without any: all");
   CLI::Option* load = take_folders(
       add_file(command, "--load", options->load,
-               "Check the Transformer or GPT in this file, as orrery toy, lm train or translate train saved it, or in "
-               "the folder of --save FOLDER/"));
+               "Check the Transformer, GPT or BERT in this file, as a command of this program saved it, or in the "
+               "folder of --save FOLDER/"));
   CLI::Option* heads =
       add_whole_number(command, "--heads", options->heads, 1, 1 << 20,
                        "The heads of each attention, if the GPT-2 of another program in the file does not say it");

@@ -274,8 +274,9 @@ void add_minutes(CLI::App& command, TrainingProgram& program, const RunOptionHan
   begin_group(command, training_group);
   CLI::Option* minutes =
       add_number(command, "--minutes", program.minutes, 0.1, 1e6,
-                 "Choose batch, rates and steps, of a language model also its size, so that all is done in this many "
-                 "minutes on this machine, and print the command that trains the same again");
+                 "Choose " + program.fitted +
+                     " so that all is done in this many minutes on this machine, and print the command that trains "
+                     "the same again");
   show_default(minutes, "");
   exclude(minutes, fitted);
   exclude(minutes, {handles.resume, handles.print_config});

@@ -85,9 +85,10 @@ class TrainingProgram {
   virtual void end() {}
 
   RunOptions run;
-  std::vector<CLI::Option*> text_options;  ///< those of the deciding options that may be given with --resume
-  std::vector<CLI::Option*> also_fitted;   ///< those that --minutes chooses, besides the recipe's
-  Stopwatch watch;                         ///< of the whole command
+  std::vector<CLI::Option*> text_options;         ///< those of the deciding options that may be given with --resume
+  std::vector<CLI::Option*> also_fitted;          ///< those that --minutes chooses, besides the recipe's
+  std::string fitted = "batch, rates and steps";  ///< what --minutes chooses, for its help
+  Stopwatch watch;                                ///< of the whole command
 
   // Kept by the functions of this file.
   std::string options;               ///< the values of the deciding options, which files and log keep

@@ -156,6 +156,7 @@ void LmProgram::add_model_options(CLI::App& command) {
 }
 
 void LmProgram::add_options(CLI::App& command) {
+  fitted = "batch, rates, steps and, of a new model, its size,";
   CLI::Option* text = add_files(command, "FILE", given_.training,
                                 "Text to learn, UTF-8; several files are one text; without any, tinyshakespeare");
   begin_group(command, "Text");
