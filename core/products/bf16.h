@@ -29,9 +29,9 @@ static inline Mat<const float> rounded_part(const Mat<const float>& x, const Til
   return {memory, rows, cols};
 }
 
-/// c += op(a) op(b) of rounded factors, without memory of its own, so that tasks may use it: calls add(a', b', c'),
-/// which does this for exact factors, for rounded copies of parts. For each part of c these come in the order of the
-/// inner index.
+/// c += op(a) op(b) of rounded factors, where no kernel multiplies them; without memory of its own, so that tasks may
+/// use it. Calls add(a', b', c'), which does this for exact factors, for rounded copies of parts. For each part of c
+/// these come in the order of the inner index.
 template <class Add>
 static void add_rounded(const Mat<const float>& a, const Mat<const float>& b, const Mat<float>& c, Trans trans,
                         const Add& add) {

@@ -53,8 +53,7 @@ void exact_in_task(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c
     if (!accumulate) set_to_zero(c);
     return add_thin_product<T>(a, b, c);
   }
-  const bool columns_of_a = trans == Trans::a;
-  small_product<T>({a.data, columns_of_a ? 1 : a.stride, columns_of_a ? a.stride : 1}, b, c, accumulate);
+  small_product<T>(left_factor(a, trans), b, c, accumulate);
 }
 
 }  // namespace

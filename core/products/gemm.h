@@ -8,6 +8,7 @@
 // `gemm` shares one product among threads, and picks one of the first two by its rows and by which factors are
 // transposed.
 // `gemm_in_task` computes a product inside a task of a parallel loop, on the thread of that task; it is small or thin.
+// Factors in bf16 have kernels of their own where the CPU has instructions for them (core/products/pairs.h).
 // Whichever way is taken, the bits are the same for any number of threads. Speeds: apps/measure/bench/README.md.
 // Read next: autograd/ops/fused/linear/linear.cpp
 #pragma once
@@ -61,7 +62,8 @@ template <class T> static Mat<T> part_of(const Mat<T>& c, const Tile& tile) {
   return {c.data + tile.row * c.stride + tile.column, tile.row_end - tile.row, tile.column_end - tile.column, c.stride};
 }
 
-/// Work on a tile of c, done by the thread that computes the tile, right before or after. Must not throw or allocate.
+/// Work on a tile of c, done by the thread that computes the tile, right before or after. Must not throw, allocate or
+/// compute products.
 /// It refers to a function object that somebody else owns and that must outlive the product. A std::function would own
 /// it, and so allocate memory for every product.
 class TileWork {
@@ -108,7 +110,7 @@ void gemm_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>& 
 enum class GemmWay { thin, packed, blas };
 GemmWay gemm_way(i64 m, Trans trans);
 
-/// Tiles that `gemm` cuts that product into.
+/// Tiles that threads share when `gemm` computes that product. TileWork is called for parts of them.
 i64 gemm_tiles(i64 m, i64 n, i64 k, Trans trans);
 
 }  // namespace kernels

@@ -112,15 +112,15 @@ template <class T, bool rounds> struct InOrder {
     pack_and_round<width>(from, count, depth, to);
   }
 
-  // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
   static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
-                       const Factor<T>&) {
+                       const Rows<T>&) {
     const Tile all{0, c.rows, 0, c.cols};
     work.begin(all);
     for (i64 j = 0; j < c.cols; j += width, strip += depth * width)
       multiply_strip(block, strip, part_of(c, {0, c.rows, j, std::min(c.cols, j + width)}), depth, add);
     work.end(all);
   }
+  // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
   static void multiply_strip(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add) {
     constexpr i64 in_line = 64 / sizeof(T);
     const i64 panels = blocks_in(c.rows, rows), size = depth * width,
@@ -224,8 +224,6 @@ template <class T, class Form> class TileProduct {
   bool keeps_;
 };
 
-template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
-
 template <class T, class Form>
 void product_in(const Form& form, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans,
                 bool accumulate, const TileWork& fill, const TileWork& finish) {
@@ -237,7 +235,7 @@ void product_in(const Form& form, const Mat<const T>& a, const Mat<const T>& b, 
   tasks_with_scratch<T>(grid.tiles(), product.scratch_size(), [&](i64 i, T* scratch) {
     const Tile tile = grid.tile(i);
     product(part_from(left, tile.row, 0), part_from(right, tile.column, 0), part_of(c, tile), k, accumulate || fill,
-            {fill, finish, tile.row, tile.column, true, true}, scratch);
+            {fill, finish, tile.row, tile.column}, scratch);
   });
 }
 
@@ -272,6 +270,7 @@ bool agrees_with_plain_form(const PairKernel& kernel) {
   constexpr double tolerance = 1e-4;     // at least 10 times what the order of sums costs
   PairKernel plain = kernel;
   plain.block = kernel.plain;
+  plain.pack = plain_pack;
   Rng rng(1);
   const Tensor a = rand_uniform({m * k}, -1, 1, rng), b = rand_uniform({k * n}, -1, 1, rng);
   for (const Trans trans : {Trans::none, Trans::both}) {
@@ -316,10 +315,8 @@ void packed_batch(i64 count, const MatBatch<const T>& a, const MatBatch<const T>
   const i64 k = inner_size(a.first, trans);
   with_form<T>(factors, [&]<class Form>(const Form& form) {
     const TileProduct<T, Form> product(form, c.first.rows, c.first.cols, k);
-    const TileWork none;
-    const PartWork no_work{none, none, 0, 0, true, true};
     const auto one = [&](i64 i, T* scratch) {
-      product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, no_work, scratch);
+      product(left_factor(a[i], trans), right_factor(b[i], trans), c[i], k, accumulate, {}, scratch);
     };
     tasks_with_scratch<T>(count, product.scratch_size(), one, count * c.first.rows * c.first.cols * k);
   });

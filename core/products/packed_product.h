@@ -6,13 +6,13 @@
 // stored. Where C has few columns, a packed number of A would be used only a few times: A is then read in place. With
 // few rows of A, a large B is not copied either. Threads share C as a grid of tiles.
 //
-// A sum runs over the inner index in order, whatever is packed. So the bits of a result depend neither on the blocks,
-// whose sizes follow from the CPU's caches, nor on the threads, nor on the width of vectors.
+// A sum runs over the inner index in order, whatever is packed (AMX adds up even and odd numbers apart, 32 at a time).
+// So the bits of a result depend neither on the blocks, whose sizes follow from the CPU's caches, nor on the threads,
+// nor on the width of vectors.
 // Speeds: apps/measure/bench/README.md.
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "core/products/gemm.h"
 #include "core/products/pair_kernels.h"
@@ -25,8 +25,8 @@ struct CacheSizes {
   i64 first = 1 << 15, second = 1 << 19;
 };
 /// What is packed at once: `depth` inner numbers, so that a strip of B, of `strip_bytes` bytes for each of them, fills
-/// the first cache, but at least 256 and at most 512; and a block of A of `block_bytes`, half of the second cache, but
-/// at least 64 KB and at most 1 MB, since cores may share a larger one.
+/// the first cache, but at least 256 and at most 512 (pairs of bf16 take 2,048, see pairs.h); and a block of A of
+/// `block_bytes`, half of the second cache, but at least 64 KB and at most 1 MB, since cores may share a larger one.
 struct Blocking {
   i64 depth, block_bytes;
 };

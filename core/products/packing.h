@@ -1,4 +1,4 @@
-// Chapter 8. Packing: rows of a factor, copied as columns.
+// Chapter 8. Packing: rows of a factor, copied as columns; what packed products and their forms hand each other.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +37,12 @@ template <class T> static Strided<T> right_factor(const Mat<const T>& b, Trans t
   return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
 }
 
-/// Rows of a factor, `count` of them.
-template <class T> struct Factor {
+template <class T> static i64 inner_size(const Mat<const T>& a, Trans trans) {
+  return transposes_a(trans) ? a.rows : a.cols;
+}
+
+/// `count` rows of a factor.
+template <class T> struct Rows {
   Strided<T> from;
   i64 count;
 };
@@ -46,9 +50,9 @@ template <class T> struct Factor {
 /// Part of a matrix C, and the work that `gemm` is to do there (core/products/gemm.h): `begin` before the first of the
 /// products that are added up, `end` after the last. Both take a tile of the part.
 struct PartWork {
-  const TileWork &fill, &finish;
-  i64 row, column;  ///< where the part begins
-  bool first, last;
+  TileWork fill{}, finish{};
+  i64 row = 0, column = 0;  ///< where the part begins
+  bool first = true, last = true;
 
   PartWork at(i64 i, i64 j, bool is_first, bool is_last) const {
     return {fill, finish, row + i, column + j, is_first, is_last};
@@ -64,8 +68,8 @@ struct PartWork {
   Tile moved(const Tile& t) const { return {t.row + row, t.row_end + row, t.column + column, t.column_end + column}; }
 };
 
-// Both functions prefetch what is read next, since the CPU does not foresee what lies in many rows. A prefetch never
-// fails, so it may go beyond the matrix.
+// `pack` and `pack_panels` prefetch what is read next, since the CPU does not foresee what lies in many rows. A
+// prefetch never fails, so it may go beyond the matrix.
 
 /// Rows [0, rows) of `from`, at most `width` of them, and columns [0, depth) become columns of `to`, which are `width`
 /// apart and padded with zeros. A few numbers beyond them may be overwritten.

@@ -2,9 +2,7 @@
 // rest of the library is compiled for, and is called only where the CPU has them.
 #include "core/products/pair_kernels.h"
 
-#include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "core/machine/cpu_features.h"
 #include "core/products/bf16.h"
@@ -108,16 +106,16 @@ void finish_stores() { asm volatile("" ::: "memory"); }
 [[gnu::target("avx512f,avx512bw,avx512bf16"), gnu::flatten]] void pack(const Strided<float>& from, i64 rows, i64 depth,
                                                                        bool by_pairs, u32* to, i64 stride) {
   using Halves = VectorOf<unsigned short, 32>::type;
-  using Pairs = VectorOf<u32, 16>::type;
+  using Words = VectorOf<u32, 16>::type;
   const auto first = [](i64 count) { return count <= 0 ? 0u : count >= 16 ? 0xffffu : (1u << count) - 1; };
   const bool along_rows = from.column == 1;
-  Pairs v[16];
+  Words v[16];
   if (along_rows) {
     const unsigned lower = first(depth), upper = first(depth - 16);
     for (i64 r = 0; r < 16; ++r) {
       const float* x = from.data + r * from.row;
       const unsigned used = r < rows ? 0xffff : 0;
-      v[r] = (Pairs)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(used & upper), x + 16),
+      v[r] = (Words)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(static_cast<__mmask16>(used & upper), x + 16),
                                         _mm512_maskz_loadu_ps(static_cast<__mmask16>(used & lower), x));
     }
   } else {
@@ -127,7 +125,7 @@ void finish_stores() { asm volatile("" ::: "memory"); }
       const auto of_depth = [=](i64 i) { return static_cast<__mmask16>(i < depth ? used : 0); };
       const Halves two = (Halves)_mm512_cvtne2ps_pbh(_mm512_maskz_loadu_ps(of_depth(2 * p + 1), x + from.column),
                                                      _mm512_maskz_loadu_ps(of_depth(2 * p), x));
-      v[p] = (Pairs)__builtin_shufflevector(two, two, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
+      v[p] = (Words)__builtin_shufflevector(two, two, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23, 8, 24, 9,
                                             25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
     }
   }
@@ -193,11 +191,13 @@ std::vector<PairKernel> usable_pair_kernels() {
     return (cpu.words[word] >> bit & 1) != 0 && (cpu.saved_registers & registers) == registers;
   };
   constexpr unsigned zmm = 0xE6, tile_registers = 0x60000;  // XCR0
+  const bool packs = has(CpuAnswers::leaf7_ebx, 16, zmm) && has(CpuAnswers::leaf7_ebx, 30, zmm) &&
+                     has(CpuAnswers::leaf7_1_eax, 5, zmm);  // AVX-512 F, BW and BF16
+  if (!packs) return usable;
   if (has(CpuAnswers::leaf7_edx, 24, tile_registers) && has(CpuAnswers::leaf7_edx, 22, tile_registers) &&
       may_use_tiles())
     usable.push_back({"AMX", pack, tiles, plain_tiles, begin_tiles, end_tiles});
-  if (has(CpuAnswers::leaf7_ebx, 16, zmm) && has(CpuAnswers::leaf7_1_eax, 5, zmm))
-    usable.push_back({"AVX512-BF16", pack, dots, plain_dots, nothing, nothing});
+  usable.push_back({"AVX512-BF16", pack, dots, plain_dots, nothing, nothing});
 #endif
   return usable;
 }

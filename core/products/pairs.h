@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <type_traits>
 
 #include "core/products/bf16.h"
@@ -42,7 +41,7 @@ struct Pairs {
   // Each block of A is multiplied with all strips, so that whole rows of c are written. Meanwhile what is needed next
   // is fetched: of c, and of the next panel, which lies in memory while tiles need only the caches.
   void multiply(const u32* block, const u32* strips, const Mat<float>& c, i64 depth, bool add, const PartWork& work,
-                const Factor<float>& next) const {
+                const Rows<float>& next) const {
     const i64 steps = stored(depth) / pairs_in_step,
               shares = (c.rows + rows - 1) / rows * ((c.cols + width - 1) / width);
     i64 share = 0;
@@ -76,7 +75,7 @@ struct Pairs {
   }
 
   // Fetches share i of `shares` of what is packed next into the second cache.
-  static void fetch(const Factor<float>& next, i64 depth, i64 i, i64 shares) {
+  static void fetch(const Rows<float>& next, i64 depth, i64 i, i64 shares) {
     constexpr i64 line = 64 / sizeof(float);
     const bool along = next.from.column == 1;
     const i64 lists = along ? next.count : depth, length = along ? depth : next.count,
@@ -93,10 +92,9 @@ struct Pairs {
   constexpr i64 rows = 64, columns = 64, depth = 256;
   alignas(64) u32 block[rows * depth / 2], strips[columns * depth / 2];
   const Strided<float> left = left_factor(a, trans), right = right_factor(b, trans);
-  const TileWork none;
   const Pairs pairs{kernel};
   pairs.begin();
-  const i64 k = transposes_a(trans) ? a.rows : a.cols;
+  const i64 k = inner_size(a, trans);
   for (i64 p = 0; p < k; p += depth) {
     const i64 length = std::min(depth, k - p);
     for (i64 j = 0; j < c.cols; j += columns) {
@@ -105,8 +103,7 @@ struct Pairs {
       for (i64 i = 0; i < c.rows; i += rows) {
         const i64 i_end = std::min(c.rows, i + rows);
         pairs.pack_rows(part_from(left, i, p), i_end - i, length, block);
-        pairs.multiply(block, strips, part_of(c, {i, i_end, j, j_end}), length, true, {none, none, 0, 0, false, false},
-                       {right, 0});
+        pairs.multiply(block, strips, part_of(c, {i, i_end, j, j_end}), length, true, {}, {right, 0});
       }
     }
   }
@@ -121,7 +118,7 @@ static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a,
   if constexpr (std::is_same_v<T, float>) {
     if (factors == Factors::bf16) {
       const std::optional<PairKernel>& kernel = bf16_kernel().kernel;
-      const i64 products = c.rows * c.cols * (transposes_a(trans) ? a.rows : a.cols);
+      const i64 products = c.rows * c.cols * inner_size(a, trans);
       return kernel && products >= pair_block * pair_block * pair_block ? add_pairs(*kernel, a, b, c, trans)
                                                                         : add_rounded(a, b, c, trans, add);
     }
