@@ -151,7 +151,7 @@ TEST_CASE("the house keeps to its weight") {
   for (const std::string layer : {"core", "autograd", "nn", "optim", "apps", "tests"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 109'900);
+  CHECK(lines <= 110'000);
   CHECK(files <= 1'170);
   CHECK(name_gpt <= 6);
   CHECK(find_source(tree(), "autograd/node.h")->lines.size() <= 70);
@@ -159,7 +159,7 @@ TEST_CASE("the house keeps to its weight") {
 }
 
 TEST_CASE("a task is one file of at most 250 lines") {
-  static const std::map<std::string, size_t> longer{{"pretrain", 260}, {"embed", 275}};
+  static const std::map<std::string, size_t> longer{{"pretrain", 256}, {"embed", 273}};
   int tasks = 0;
   for (const Source& source : tree()) {
     const std::string command = "void add_" + source.stem() + "(CLI::App& program, int& exit_code) {";
