@@ -4,7 +4,7 @@ local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', t
               zh = {contents = '目录', search = '搜索', twin = 'English', trace = '逐步看一个训练步', project = '各个文件夹'}}
 local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
-local everyday = ' block chunk draw edge fold forward backward generator graph jump key label lane limit page pass ' ..
+local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph jump key label lane limit page pass ' ..
   'proof register score source step target thread unit value variable version view window weight '
 local texts, sources, made = {}, {}, {}  -- by path: Markdown; the language; whether its folder is there
 local starters, pages = {}, {}  -- the path of an exercise, by number; by a path, or a name that only one source has
