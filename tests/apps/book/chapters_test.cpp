@@ -225,13 +225,16 @@ TEST_CASE("rows of a table are read with all their numbers") {
   CHECK(rows_called("a", {"| a | 1.5 | 2 |", "| ab | 3 |", "text", "| a | 4 |"}) == Rows{{1.5, 2}, {4}});
 }
 
-TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on a Xeon 1.2 to 4 times as fast") {
+TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on a Xeon 1.2 to 4 times, in bf16 too") {
   const auto faster = rows_called("times faster than PyTorch", lines_of("apps/measure/bench/README.md"));
-  REQUIRE(faster.size() == 2);
+  REQUIRE(faster.size() == 3);
   CHECK(faster[0].size() == 8);
+  CHECK(faster[2].size() == 8);
   CHECK(*std::min_element(faster[0].begin(), faster[0].end()) > 2);
-  CHECK(*std::min_element(faster[1].begin(), faster[1].end()) == 1.2);
-  CHECK(*std::max_element(faster[1].begin(), faster[1].end()) == 4);
+  for (const size_t xeon : {1, 2}) {
+    CHECK(*std::min_element(faster[xeon].begin(), faster[xeon].end()) == 1.2);
+    CHECK(std::floor(*std::max_element(faster[xeon].begin(), faster[xeon].end())) == 4);
+  }
 }
 
 TEST_CASE("on two Zen 5 cores a step of a large model takes at most a tenth longer than the limit") {
