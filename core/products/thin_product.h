@@ -5,6 +5,7 @@
 // place, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector
 // has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
 // on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/measure/bench/README.md.
+// Factors in bf16 go by another kernel where the CPU has one (core/products/pairs.h).
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 #pragma once
 
