@@ -93,8 +93,9 @@ template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
   using Packed = T;
-  static constexpr i64 rows = block_rows, width = strip_width<T>, panel = 64, step = 8, bytes = sizeof(T),
-                       least_depth = 1;
+  static constexpr i64 rows = block_rows, width = strip_width<T>, panel = 64, step = 8, bytes = sizeof(T);
+  // Wide vectors read a strip from the second cache as fast as from the first: C is read and written less often.
+  static constexpr i64 least_depth = vector_registers == 32 ? 512 : 1;
   static constexpr bool reads_in_place = !rounds;
   static i64 stored(i64 depth) { return depth; }
   void begin() const {}

@@ -74,25 +74,32 @@ struct PartWork {
 /// Rows [0, rows) of `from`, at most `width` of them, and columns [0, depth) become columns of `to`, which are `width`
 /// apart and padded with zeros. A few numbers beyond them may be overwritten.
 template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
-  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T), prefetched = 64 / sizeof(T),
+  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T), line = 64 / sizeof(T),
                 at_once = width % lanes == 0 ? 1 : width / lanes + 1;
   using Vector = typename VectorOf<T, lanes>::type;
-  i64 p = 0;
-  for (; from.column == 1 && p + lanes <= depth; p += lanes) {
-    if (p % prefetched == 0)
-      for (i64 i = 0; i < width; ++i) __builtin_prefetch(from.data + (i + width) * from.row + p);
-    for (i64 i = 0; i < width; i += at_once * lanes) {
-      Vector v[at_once][lanes];
-      for (i64 x = 0; x < at_once; ++x) {
-        for (i64 r = 0; r < lanes; ++r) {
-          const i64 row = i + x * lanes + r;
-          v[x][r] = row < std::min(width, rows) ? load<Vector>(from.data + row * from.row + p) : Vector{};
-        }
-        transpose_vectors<lanes>(v[x]);
+  const auto square = [&](i64 i, i64 p) {  // at_once of them: `lanes` columns of rows i, i + 1, ...
+    Vector v[at_once][lanes];
+    for (i64 x = 0; x < at_once; ++x) {
+      for (i64 r = 0; r < lanes; ++r) {
+        const i64 row = i + x * lanes + r;
+        v[x][r] = row < std::min(width, rows) ? load<Vector>(from.data + row * from.row + p) : Vector{};
       }
-      for (i64 r = 0; r < lanes; ++r)  // what goes beyond `width` is overwritten by the next column
-        for (i64 x = 0; x < at_once; ++x) store(v[x][r], to + (p + r) * width + i + x * lanes);
+      transpose_vectors<lanes>(v[x]);
     }
+    for (i64 r = 0; r < lanes; ++r)  // what goes beyond `width` is overwritten by the next column
+      for (i64 x = 0; x < at_once; ++x) store(v[x][r], to + (p + r) * width + i + x * lanes);
+  };
+  i64 p = 0;
+  // A cache line of each row is read whole, since many rows may compete for one place in the nearest cache.
+  for (; from.column == 1 && width % lanes == 0 && p + line <= depth; p += line)
+    for (i64 i = 0; i < width; i += lanes) {
+      for (i64 r = 0; r < lanes; ++r) __builtin_prefetch(from.data + (i + r + width) * from.row + p);
+      for (i64 part = 0; part < line; part += lanes) square(i, p + part);
+    }
+  for (; from.column == 1 && p + lanes <= depth; p += lanes) {
+    if (p % line == 0)
+      for (i64 i = 0; i < width; ++i) __builtin_prefetch(from.data + (i + width) * from.row + p);
+    for (i64 i = 0; i < width; i += at_once * lanes) square(i, p);
   }
   for (; p < depth; ++p)
     for (i64 i = 0; i < width; ++i) to[p * width + i] = i < rows ? from.data[i * from.row + p * from.column] : T{0};
