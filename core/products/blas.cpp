@@ -41,8 +41,6 @@ class BlasThreads {
 constexpr auto* blas_gemm(float) { return &cblas_sgemm; }
 constexpr auto* blas_gemm(double) { return &cblas_dgemm; }
 
-template <class T> i64 inner_size(const Mat<const T>& a, Trans trans) { return transposes_a(trans) ? a.rows : a.cols; }
-
 // c = op(a) op(b), or c += op(a) op(b) with `accumulate`: one call of BLAS.
 template <class T>
 void single_product(const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c, Trans trans, bool accumulate) {

@@ -45,6 +45,10 @@ template <class T> static void set_to_zero(const Mat<T>& c) {
 
 constexpr bool transposes_a(Trans trans) { return trans == Trans::a || trans == Trans::both; }
 constexpr bool transposes_b(Trans trans) { return trans == Trans::b || trans == Trans::both; }
+/// The columns of op(A).
+template <class T> constexpr i64 inner_size(const Mat<T>& a, Trans trans) {
+  return transposes_a(trans) ? a.rows : a.cols;
+}
 
 /// Matrices of the same size, each `step` elements after the one before.
 template <class T> struct MatBatch {

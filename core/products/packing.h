@@ -37,10 +37,6 @@ template <class T> static Strided<T> right_factor(const Mat<const T>& b, Trans t
   return transposes_b(trans) ? Strided<T>{b.data, b.stride, 1} : Strided<T>{b.data, 1, b.stride};
 }
 
-template <class T> static i64 inner_size(const Mat<const T>& a, Trans trans) {
-  return transposes_a(trans) ? a.rows : a.cols;
-}
-
 /// `count` rows of a factor.
 template <class T> struct Rows {
   Strided<T> from;

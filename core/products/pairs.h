@@ -118,9 +118,11 @@ static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a,
   if constexpr (std::is_same_v<T, float>) {
     if (factors == Factors::bf16) {
       const std::optional<PairKernel>& kernel = bf16_kernel().kernel;
-      const i64 products = c.rows * c.cols * inner_size(a, trans);
-      return kernel && products >= pair_block * pair_block * pair_block ? add_pairs(*kernel, a, b, c, trans)
-                                                                        : add_rounded(a, b, c, trans, add);
+      constexpr i64 half = pair_block / 2;
+      const bool fills = c.rows > half && c.cols > half &&
+                         c.rows * c.cols * inner_size(a, trans) >= pair_block * pair_block * pair_block;
+      if (kernel && fills) return add_pairs(*kernel, a, b, c, trans);
+      return trans == Trans::b ? add_rounded_thin_product(a, b, c) : add_rounded(a, b, c, trans, add);
     }
   }
   add(a, b, c);

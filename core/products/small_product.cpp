@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+
 namespace orrery::kernels {
 namespace {
 

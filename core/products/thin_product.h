@@ -14,7 +14,7 @@
 
 namespace orrery::kernels {
 
-/// Up to this many rows of x, this product is faster than BLAS's (apps/measure/bench/README.md).
+/// Up to this many rows of x, this product is faster than a packed one (apps/measure/bench/README.md).
 inline constexpr i64 thin_rows = 16;
 /// Whether `gemm` uses `thin_product` for a result of m rows.
 constexpr bool runs_thin(i64 m, Trans trans) { return trans == Trans::b && m <= thin_rows; }
@@ -24,8 +24,12 @@ inline constexpr i64 thin_tile_step = 24;
 /// c += x W^T on the calling thread: all rows of x times a few rows of W at a time. T is float or double.
 template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c);
 
+/// The same with both factors rounded to bf16: x as a copy, W on its way into registers, so that it is read once.
+void add_rounded_thin_product(Mat<const float> x, Mat<const float> W, Mat<float> c);
+
 /// The number of tiles of a product with W [n, k]. If W is small, it is 1; otherwise each tile has about
-/// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.
+/// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles are the same for any number of
+/// threads, and do not affect the bits of exact factors.
 i64 thin_tiles(i64 n, i64 k);
 
 /// Computes what `gemm` does with Trans::b, in parallel over the rows of W. A tile is a range of columns of c. Sizes

@@ -47,8 +47,8 @@ void run_command(const std::string& command) {
 }
 
 // Of a short training by the program that `command` starts.
-std::string hash_by(const std::string& command) {
-  return program::hash_in(program::shell(command + " " + short_training + " 2>/dev/null").text);
+std::string hash_by(const std::string& command, const std::string& options = "") {
+  return program::hash_in(program::shell(command + " " + short_training + options + " 2>/dev/null").text);
 }
 
 // The library and the program for every CPU, in `build`, and a user's program that takes the library from there.
@@ -73,13 +73,14 @@ struct AtLevels {
                           "' 2>&1 | grep -e 'init:.*liborrery' -e '^[0-9a-f]*$'")
         .text;
   }
-  std::string trained_hash(const std::string& levels) const {
-    return hash_by(environment + linker + levels + " '" + build + "/orrery'");
+  std::string trained_hash(const std::string& levels, const std::string& options = "") const {
+    return hash_by(environment + linker + levels + " '" + build + "/orrery'", options);
   }
 };
 
 void check_levels(const AtLevels& at, const std::string& own) {
-  const std::string own_hash = program::trained_hash(short_training);
+  const std::string own_hash = program::trained_hash(short_training), bf16 = " --precision bf16",
+                    own_bf16_hash = program::trained_hash(short_training + bf16);
   const std::pair<std::string, bool> levels[] = {{"x86-64-v4", __builtin_cpu_supports("avx512f")},
                                                  {"x86-64-v3", __builtin_cpu_supports("avx2")}};
   for (const auto& one : levels) {
@@ -88,6 +89,7 @@ void check_levels(const AtLevels& at, const std::string& own) {
     CHECK(program::contains(text, one.first) == one.second);  // a library that this CPU cannot run is not taken
     if (one.second) CHECK(text.ends_with("\n" + own));
     if (one.second) CHECK(at.trained_hash(one.first) == own_hash);
+    if (one.second) CHECK(at.trained_hash(one.first, bf16) == own_bf16_hash);
   }
   if (__builtin_cpu_supports("avx2")) {  // an OpenBLAS that takes this CPU for the oldest one: no product uses it
     AtLevels narrow = at;
@@ -114,10 +116,12 @@ void check_old_cpus(const AtLevels& at) {
     const program::Result old = program::shell(on_cpu + at.user + "'");
     CHECK(old.exit_code == 0);
     CHECK(old.text.size() == line_length);
-    const program::Result trained =
-        program::shell(on_cpu + at.build + "/orrery' " + program::quick_toy + "--threads 1 --hash 2>/dev/null");
-    CHECK(trained.exit_code == 0);
-    CHECK(program::hash_in(trained.text) != "");
+    for (const std::string precision : {"f32", "bf16"}) {
+      const program::Result trained = program::shell(on_cpu + at.build + "/orrery' " + program::quick_toy +
+                                                     "--threads 1 --hash --precision " + precision + " 2>/dev/null");
+      CHECK(trained.exit_code == 0);
+      CHECK(program::hash_in(trained.text) != "");
+    }
   }
 }
 

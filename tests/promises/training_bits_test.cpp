@@ -127,15 +127,17 @@ TEST_CASE("slow: promise 1: parameters, moments and losses have equal bits for 1
 }
 
 TEST_CASE("slow: promise 1: the program's hash does not depend on --threads") {
-  std::string expected;
-  for (const std::string threads : {"1", "2", "4"}) {
-    CAPTURE(threads);
-    const program::Result toy =
-        run("", program::quoted_program + "toy --steps 20 --hash --threads " + threads + " 2>/dev/null");
-    CHECK(toy.exit_code == 0);
-    const std::string hash = program::hash_in(toy.text);
-    REQUIRE(hash != "");
-    if (expected.empty()) expected = hash;
-    CHECK(hash == expected);
+  for (const std::string precision : {"f32", "bf16"}) {
+    std::string expected;
+    for (const std::string threads : {"1", "2", "4"}) {
+      CAPTURE(threads);
+      const program::Result toy = run("", program::quoted_program + "toy --steps 20 --hash --precision " + precision +
+                                              " --threads " + threads + " 2>/dev/null");
+      CHECK(toy.exit_code == 0);
+      const std::string hash = program::hash_in(toy.text);
+      REQUIRE(hash != "");
+      if (expected.empty()) expected = hash;
+      CHECK(hash == expected);
+    }
   }
 }
