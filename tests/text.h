@@ -87,4 +87,18 @@ inline std::set<std::string> found_in(const Words& lines, const std::regex& patt
 
 inline Words lines_of(const std::string& path) { return split_lines(contents(root / path)); }
 
+/// The texts of a chapter of the book in English: README.md, and behind it its other parts by their names.
+inline Words texts_of_chapter(int number) {
+  Words texts;
+  for (const auto& entry : std::filesystem::directory_iterator(root / "apps/book" / ("ch" + std::to_string(number))))
+    if (const std::string path = entry.path().lexically_relative(root).generic_string();
+        path.ends_with(".md") && !path.ends_with(".zh.md"))
+      texts.push_back(path);
+  std::sort(texts.begin(), texts.end());
+  return texts;
+}
+
+/// "apps/book/ch4/README.zh.md" for "apps/book/ch4/README.md".
+inline std::string in_chinese(const std::string& text) { return text.substr(0, text.rfind(".md")) + ".zh.md"; }
+
 }  // namespace orrery::style

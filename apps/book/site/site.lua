@@ -6,9 +6,9 @@ local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', 
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
 local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph jump key label lane limit page pass ' ..
   'proof register score source step target thread unit value variable version view window weight '
-local texts, sources, made = {}, {}, {}  -- by path: Markdown; the language; whether its folder is there
+local texts, sources, made, parts = {}, {}, {}, {}  -- by path: Markdown; language; its folder is there; all its Markdown
 local starters, pages = {}, {}  -- the path of an exercise, by number; by a path, or a name that only one source has
-local terms, places, tips = {}, {}, {}  -- the glossary by word; which entries have a place in a chapter; what it says
+local terms, places, tips = {}, {}, {}  -- the glossary by word; the text that explains an entry; what it says
 local book, rest, folders = pandoc.List{}, pandoc.List{}, pandoc.List{}  -- in order; what is behind the chapters
 local twins, wanted, labels, index = {}, {}, {}, ''  -- in the other language; named; pictures' words (N: any number)
 local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
@@ -60,9 +60,9 @@ local function link_words(text, is_bold)
     for _, shape in ipairs(shapes[lang]) do
       local word = text:match(shape, i)
       local entry = word and entry_of(word)
-      local here = entry and lang == 'en' and entry.chapter == chapter and bold[entry] == is_bold and not places[entry.id]
+      local here = entry and entry.chapter == chapter and bold[entry] == is_bold and not places[lang .. entry.id]
       if entry and (here or not seen[entry]) then
-        seen[entry], places[entry.id], i = true, places[entry.id] or here, i + #word
+        seen[entry], places[lang .. entry.id], i = true, places[lang .. entry.id] or here and path, i + #word
         out = out .. ('<a class="term"%s href="%s#%s" title="%s">%s</a>'):format(here and ' id="word-' .. entry.id .. '"' or '',
           href(lang == 'zh' and twins[glossary] or glossary), entry.id, tips[entry.id][lang], word)
         break
@@ -129,7 +129,9 @@ local function make_text(name)
   local body, out, sections = pandoc.write(pandoc.read(text, 'gfm+tex_math_dollars'), 'html', PANDOC_WRITER_OPTIONS)
     :gsub('<pre%s+class="', '%0language-')
     :gsub('href="([^"#:]+)(#?[^":]*)"', function(to, anchor)
-      return 'href="' .. href(normal(folder .. to)) .. (anchor:match('^#word%-') and not places[anchor:sub(7)] and '' or anchor) .. '"'
+      local word = anchor:match('^#word%-(.*)')  -- which has its place in one part of its chapter
+      local place = word and places[lang .. word]
+      return 'href="' .. href(place or normal(folder .. to)) .. (word and not place and '' or anchor) .. '"'
     end):gsub('<strong>(%d+%.%d+)%s([^<]*)</strong>', function(number, rest)
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
@@ -140,7 +142,7 @@ local function make_text(name)
       return '<span class="' .. class .. '">' .. math .. '</span>'
     end):gsub('(</math>)(</span>)([,.;:?!)])', '%1&#8288;%3%2'):gsub('(</math>)(</span>)([\227\239]..)%s?', '%1&#8288;%3%2')
     :gsub('<h%d id', '\1%0'), '', ''
-  for word in body:gmatch('<strong>([^<]+)</strong>') do bold[entry_of(word) or 0] = true end
+  for word in parts[folder .. lang]:gmatch('%*%*([^*%s][^*]*)%*%*') do bold[entry_of(word) or 0] = true end
   for head, level, id, heading, rest in body:gmatch('\1(<h(%d) id="([^"]*)">(.-)</h%d>)([^\1]*)') do
     local anchor = level > '1' and '#' .. id or ''
     add_to_index(address(path) .. anchor, title(path), level > '1' and heading or '', rest)
@@ -170,7 +172,7 @@ local function read_entry(word, chinese, sentence, where)
     table.insert(terms[one], {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
   end
   add_to_index(address(path) .. '#' .. id, title(path), word .. ', ' .. chinese, sentence)
-  where = where:gsub('^%d+$', '[%0](ch%0/README' .. (known and '.zh.md)' or '.md#word-' .. id .. ')'))
+  where = where:gsub('^%d+$', '[%0](ch%0/README' .. (known and '.zh' or '') .. '.md#word-' .. id .. ')')
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
 
@@ -178,7 +180,8 @@ for name in io.popen('find *.md .ci apps autograd core nn optim tests -type f ! 
   local last, of, number = name:match('[^/]+$'), name:gsub('/exercises/', '/'):match('book/c?h?(%w+)/(%d+)[%w_]*%.cpp$')
   if number then starters[of:gsub('^bugs$', 'bug') .. '.' .. number] = name end
   sources[name] = language_of[last:match('%.(%w+)$')] or last:match('^[%l_]+$') and 'bash' or nil
-  if name:match('%.md$') then texts[name] = read(name) end
+  local part = name:gsub('[^/]*$', '') .. (last:match('%.(zh)%.md$') or 'en')
+  if name:match('%.md$') then texts[name], parts[part] = read(name), (parts[part] or '') .. read(name) end
   if sources[name] then pages[last] = pages[last] == nil and name end
   if sources[name] or texts[name] then pages[name], pages[name:gsub('/README%.md$', '')] = name, name end
   local other = name:gsub('%.zh%.md$', '.md')
@@ -189,9 +192,6 @@ read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', '')
   :gsub('([^\n]+)\n([^\n]+)\n', function(english, chinese) labels[english] = chinese end)
 book:extend(rest)
 for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
-for _, name in ipairs(book .. folders) do
-  make_text(name)
-  if twins[name] then make_text(twins[name]) end
-end
+for _, name in ipairs(book .. folders) do for _, text in ipairs{name, twins[name]} do make_text(text) end end
 for _, name in ipairs(wanted) do make_source(name) end  -- which may want more
 write('index.js', 'const siteIndex = [\n' .. index .. '];\n')

@@ -78,13 +78,14 @@ TEST_CASE("the files that the glossary names are there") {
   CHECK(named >= 15);
 }
 
-TEST_CASE("the book's README links every chapter") {
-  for (const std::string file : {"README.md", "README.zh.md"}) {
-    const std::string text = orrery::contents(root / "apps/book" / file);
-    for (int chapter = 0; chapter <= 11; ++chapter) {
-      const std::string link = "ch" + std::to_string(chapter) + "/" + file;
-      CAPTURE(link);
-      CHECK(text.find("](" + link + ")") != text.npos);
+TEST_CASE("the book's README links every part of every chapter") {
+  const std::string folder = "apps/book/", english = orrery::contents(root / (folder + "README.md")),
+                    chinese = orrery::contents(root / (folder + "README.zh.md"));
+  for (int chapter = 0; chapter <= 11; ++chapter) {
+    for (const std::string& text : texts_of_chapter(chapter)) {
+      CAPTURE(text);
+      CHECK(english.find("](" + text.substr(folder.size()) + ")") != english.npos);
+      CHECK(chinese.find("](" + in_chinese(text).substr(folder.size()) + ")") != chinese.npos);
     }
   }
 }

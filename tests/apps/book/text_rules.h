@@ -14,6 +14,7 @@ inline const std::regex called(
     "Python|arXiv|et al\\.|等，|§|练习|提示|第|图|表|版本)[ :]?[0-9]+(?:\\.[0-9]+)*(?:(?:, | and | or | to |、| 和 "
     "|和|到)[0-9]+(?:\\.[0-9]+)*)*");
 
+/// A text of a chapter, which may be a part of it.
 struct Chapter {
   int number = 0;
   std::string path;  // of the text
@@ -213,8 +214,9 @@ inline Words number_problems(const Chapter& chapter) {
 
 /// One program of the chapter ends with what it measured. The text says the counts of that line; its times belong to a
 /// machine and a moment.
-inline Words measured_problems(const Chapter& chapter) {
+inline Words measured_problems(const std::vector<Chapter>& parts) {
   Words found, measured;
+  const Chapter& chapter = parts.at(0);
   for (const auto& [program, lines] : chapter.printed) {
     const auto last = std::find_if(lines.rbegin(), lines.rend(), [](const std::string& line) { return !line.empty(); });
     if (last != lines.rend() && last->starts_with("measured: ")) measured.push_back(*last);
@@ -222,7 +224,8 @@ inline Words measured_problems(const Chapter& chapter) {
   if (measured.size() != 1)
     return {chapter.at(1) + std::to_string(measured.size()) + " programs end with a line \"measured: ...\""};
   std::set<std::string> said;
-  for (const auto& [number, line] : numbers_of(chapter.text.prose)) said.insert(number);
+  for (const Chapter& part : parts)
+    for (const auto& [number, line] : numbers_of(part.text.prose)) said.insert(number);
   for (const std::string& count : long_integers_in(measured[0]))
     if (!said.contains(count)) found.push_back(chapter.at(1) + "does not say what was measured: " + count);
   return found;
@@ -309,29 +312,51 @@ inline std::string spoken(const std::string& line) {
   return text;
 }
 
-/// The exercises that the text lists are those that there are; a text in Chinese gives them titles of its own, and
-/// their tasks, which starters give in English.
-inline Words exercise_problems(const Chapter& chapter) {
+/// The exercises that the parts list are those that there are. A chapter in Chinese gives them titles of its own, and
+/// their tasks, which starters give in English; one in English gives all tasks or none, and links all starters or none.
+inline Words exercise_problems(const std::vector<Chapter>& parts) {
   std::map<std::string, std::string> listed;
-  size_t tasks = 0;
-  const auto [begin, end] = exercise_section(chapter.text.prose);
-  for (size_t i = begin; i < end; ++i) {
-    if (const std::string number = exercise_listed(chapter.text.prose[i]); !number.empty())
-      listed[number] += spoken(chapter.text.prose[i]) + "\n";
-    tasks += chapter.text.prose[i].find("<summary>题目</summary>") != std::string::npos;
+  size_t tasks = 0, starters = 0;
+  for (const Chapter& part : parts) {
+    const auto [begin, end] = exercise_section(part.text.prose);
+    for (size_t i = begin; i < end; ++i) {
+      const std::string& line = part.text.prose[i];
+      if (const std::string number = exercise_listed(line); !number.empty()) listed[number] += spoken(line) + "\n";
+      for (const char* summary : {"<summary>题目</summary>", "<summary>Task</summary>"})
+        tasks += line.find(summary) != std::string::npos;
+      starters += line.find("](exercises/") != std::string::npos;
+    }
   }
   Words found;
-  if (chapter.chinese() && tasks != chapter.exercises.size())
-    found.push_back(chapter.at(begin + 1) + "it has " + std::to_string(tasks) + " tasks in Chinese");
+  const Chapter& chapter = parts.at(0);
+  if (tasks != chapter.exercises.size() && (chapter.chinese() || tasks > 0))
+    found.push_back(chapter.at(1) + "it has " + std::to_string(tasks) + " tasks");
+  if (starters != chapter.exercises.size() && starters > 0)
+    found.push_back(chapter.at(1) + "it links " + std::to_string(starters) + " starters");
   for (const auto& [number, title] : chapter.exercises) {
     if (!listed.contains(number))
-      found.push_back(chapter.at(begin + 1) + "exercise " + number + " is not listed");
+      found.push_back(chapter.at(1) + "exercise " + number + " is not listed");
     else if (!chapter.chinese() && listed[number].find(spoken(title)) == std::string::npos)
-      found.push_back(chapter.at(begin + 1) + "exercise " + number + " is called \"" + title + "\"");
+      found.push_back(chapter.at(1) + "exercise " + number + " is called \"" + title + "\"");
   }
   for (const auto& [number, line] : listed)
-    if (!chapter.exercises.contains(number)) found.push_back(chapter.at(begin + 1) + "there is no exercise " + number);
+    if (!chapter.exercises.contains(number)) found.push_back(chapter.at(1) + "there is no exercise " + number);
   return found;
+}
+
+/// A text is read at one sitting: it has at most 300 lines. What is folded away, such as an answer, does not count, nor
+/// does the question before it: there one stops to think. A translation breaks its lines elsewhere and is not counted.
+inline Words length_problems(const Chapter& chapter) {
+  constexpr size_t most_lines = 300;
+  size_t open = 0;
+  bool folded = false;
+  for (const std::string& line : chapter.lines) {
+    folded = folded || line.starts_with("**Check yourself.**") || line.find("<details>") != std::string::npos;
+    open += !folded;
+    folded = folded && line.find("</details>") == std::string::npos;
+  }
+  if (chapter.chinese() || open <= most_lines) return {};
+  return {chapter.at(most_lines) + std::to_string(open) + " lines"};
 }
 
 /// A translation has the numbers, the excerpts and the outputs of the original.

@@ -1,5 +1,6 @@
-// Chapter 0. The texts of the book, apps/book/ch4/README.md and in Chinese README.zh.md: they say what the programs
-// print, what the files hold and what the commands do. Each program runs once.
+// Chapter 0. The texts of the book, apps/book/ch4/README.md and in Chinese README.zh.md, and a chapter's other parts,
+// such as apps/book/ch5/optimisers.md: they say what the programs print, what the files hold and what the commands do.
+// Each program runs once.
 #include "tests/apps/book/text_rules.h"
 
 #include <doctest/doctest.h>
@@ -9,11 +10,6 @@
 using namespace orrery::style;
 
 namespace {
-
-// The chapters that are written. Whoever writes one adds it here: a text that is not listed is an error, and so is a
-// text that is listed and not there.
-const std::set<int> written_chapters{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11},
-    chapters_in_chinese{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
 
 bool stands_in_tree(const std::string& path) { return std::filesystem::exists(root / path); }
 
@@ -55,38 +51,42 @@ std::map<std::string, std::string> exercises_in_folder(int number) {
   return exercises;
 }
 
-Chapter make_chapter(int number, const std::string& file, const Words& lines) {
-  return {number, folder_of_chapter(number) + "/" + file, lines, parse_text(lines), {}, {}};
+Chapter make_chapter(int number, const std::string& path, const Words& lines) {
+  return {number, path, lines, parse_text(lines), {}, {}};
 }
 
 void check_chapter(int number) {
   const std::map<std::string, Words> printed = run_programs(number);
-  const auto read = [&](const std::string& file) {
-    Chapter chapter = make_chapter(number, file, lines_of(folder_of_chapter(number) + "/" + file));
-    chapter.printed = printed;
-    chapter.exercises = exercises_in_folder(number);
-    return chapter;
-  };
-  for (const std::string file : {"README.md", "README.zh.md"}) {
-    const bool chinese = file == "README.zh.md", there = stands_in_tree(folder_of_chapter(number) + "/" + file);
-    CAPTURE(file);
-    CHECK((chinese ? chapters_in_chinese : written_chapters).contains(number) == there);
-    if (!there) continue;
-    const Chapter chapter = read(file);
-    Words found;
-    for (const Words& problems :
-         {excerpt_problems(chapter, lines_of), output_problems(chapter), number_problems(chapter),
-          measured_problems(chapter), link_problems(chapter, stands_in_tree),
-          command_problems(chapter, stands_in_tree, help_of), exercise_problems(chapter),
-          chinese ? translation_problems(chapter, read("README.md")) : Words{}})
-      found.insert(found.end(), problems.begin(), problems.end());
-    CHECK(report(found) == "");
+  std::vector<Chapter> english, chinese;
+  for (const std::string& text : texts_of_chapter(number)) {
+    for (const std::string& path : {text, in_chinese(text)}) {
+      CAPTURE(path);
+      REQUIRE(stands_in_tree(path));
+      Chapter part = make_chapter(number, path, lines_of(path));
+      part.printed = printed;
+      part.exercises = exercises_in_folder(number);
+      (part.chinese() ? chinese : english).push_back(part);
+    }
   }
+  REQUIRE_FALSE(english.empty());
+  Words found;
+  const auto add = [&](const Words& problems) { found.insert(found.end(), problems.begin(), problems.end()); };
+  for (const std::vector<Chapter>& parts : {english, chinese}) {
+    add(measured_problems(parts));
+    add(exercise_problems(parts));
+    for (const Chapter& part : parts)
+      for (const Words& problems :
+           {excerpt_problems(part, lines_of), output_problems(part), number_problems(part), length_problems(part),
+            link_problems(part, stands_in_tree), command_problems(part, stands_in_tree, help_of)})
+        add(problems);
+  }
+  for (size_t i = 0; i < english.size(); ++i) add(translation_problems(chinese[i], english[i]));
+  CHECK(report(found) == "");
 }
 
 // A text as chapter 4, whose one program prints y = 0.25, dx = -0.50 and 16777216.
 Chapter chapter_saying(const std::string& text, const std::string& file = "README.md") {
-  Chapter chapter = make_chapter(4, file, split_lines(text));
+  Chapter chapter = make_chapter(4, folder_of_chapter(4) + "/" + file, split_lines(text));
   chapter.printed = {{"tape", {"y = 0.25", "dx = -0.50, eps 1.5e-09", "16777216 ones", "done"}}};
   chapter.exercises = {{"4.1", "matmul"}, {"4.2", "softmax's backward"}, {"4.3", "layer norm"}};
   return chapter;
@@ -119,7 +119,7 @@ ORRERY_CHAPTER(11)
 
 TEST_CASE("the appendix, the page for teachers and that on bugs say in Chinese what they say in English") {
   const auto read = [](const std::string& file) {
-    return make_chapter(0, "../" + file, lines_of("apps/book/" + file));
+    return make_chapter(0, "apps/book/" + file, lines_of("apps/book/" + file));
   };
   for (const std::string text : {"appendix", "teachers", "bugs/README"})
     CHECK(report(translation_problems(read(text + ".zh.md"), read(text + ".md"))) == "");
@@ -196,13 +196,21 @@ TEST_CASE("a number that no program prints is found, in prose, tables and formul
 
 TEST_CASE("a chapter without a measured line is found, and a text without its counts") {
   Chapter chapter = chapter_saying("It moves 16,777,216 bytes in 5 ms.\n");
-  CHECK(without_place(measured_problems(chapter)) == "\n0 programs end with a line \"measured: ...\"");
+  CHECK(without_place(measured_problems({chapter})) == "\n0 programs end with a line \"measured: ...\"");
   chapter.printed["bytes"] = {"y = 1", "measured: 16777216 bytes in 4.875 ms, 1e+03 GB/s", ""};
-  CHECK(without_place(measured_problems(chapter)) == "");
+  CHECK(without_place(measured_problems({chapter})) == "");
   chapter.printed["bytes"] = {"measured: 16777216 bytes and 4096 rows in 12 ms"};
-  CHECK(without_place(measured_problems(chapter)) == "\ndoes not say what was measured: 4096");
+  CHECK(without_place(measured_problems({chapter})) == "\ndoes not say what was measured: 4096");
   chapter.printed["more"] = {"measured: 1 ms"};
-  CHECK(without_place(measured_problems(chapter)) == "\n2 programs end with a line \"measured: ...\"");
+  CHECK(without_place(measured_problems({chapter})) == "\n2 programs end with a line \"measured: ...\"");
+}
+
+TEST_CASE("a text that is too long is found; what is folded away does not count") {
+  const std::string lines(299, '\n'), folded = "<details><summary>Answer</summary>\n\n2.\n</details>\n";
+  CHECK(report(length_problems(chapter_saying(folded + lines + "**Check yourself.** 1 + 1?\n" + folded + "end\n"))) ==
+        "");
+  CHECK(report(length_problems(chapter_saying(lines + folded + "\nend\n"))) ==
+        "\napps/book/ch4/README.md:300: 301 lines");
 }
 
 TEST_CASE("a command that there is not is found") {
@@ -230,7 +238,7 @@ TEST_CASE("a command that there is not is found") {
 
 TEST_CASE("exercises that are listed and not there, or there and not listed, are found") {
   const auto problems = [](const std::string& text, const std::string& file = "README.md") {
-    return without_place(exercise_problems(chapter_saying(text, file)));
+    return without_place(exercise_problems({chapter_saying(text, file)}));
   };
   const std::string two = "## Exercises\n### 4.1 Matmul\n- **4.3 layer norm** (hard)\n";
   CHECK(problems(two + "| 4.2 | `softmax`'s backward |\n") == "");
@@ -241,5 +249,18 @@ TEST_CASE("exercises that are listed and not there, or there and not listed, are
   const std::string task = "<details><summary>\u9898\u76ee</summary>\n",
                     chinese = "## \u7ec3\u4e60\n### \u7ec3\u4e60 4.1\n" + task + "### 4.2 a\n" + task + "### 4.3 b\n";
   CHECK(problems(chinese + task, "README.zh.md") == "");
-  CHECK(problems(chinese, "README.zh.md") == "\nit has 2 tasks in Chinese");
+  CHECK(problems(chinese, "README.zh.md") == "\nit has 2 tasks");
+  const std::string three = two + "| 4.2 | softmax's backward | [starter](exercises/2_softmax.cpp) |\n";
+  CHECK(problems(three + "<summary>Task</summary>\n") == "\nit has 1 tasks\nit links 1 starters");
+}
+
+TEST_CASE("what a chapter has to say may stand in any of its parts") {
+  Chapter first = chapter_saying("## Exercises\n### 4.1 Matmul\n"),
+          second = chapter_saying("It counts 4096 rows.\n## Exercises\n- 4.2 softmax's backward\n", "masks.md");
+  first.exercises.erase("4.3");
+  first.printed["bytes"] = {"measured: 4096 rows in 12 ms"};
+  CHECK(report(exercise_problems({first, second})) == "");
+  CHECK(report(measured_problems({first, second})) == "");
+  CHECK(report(exercise_problems({first})) == "\napps/book/ch4/README.md:1: exercise 4.2 is not listed");
+  CHECK(without_place(measured_problems({first})) == "\ndoes not say what was measured: 4096");
 }
