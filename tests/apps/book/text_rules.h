@@ -344,14 +344,14 @@ inline Words exercise_problems(const std::vector<Chapter>& parts) {
   return found;
 }
 
-/// A text is read at one sitting: it has at most 300 lines. Lines that are folded away, as answers are, do not count:
-/// one opens them by choice. Nor are those of a translation counted, which breaks its lines elsewhere.
+/// A text is read at one sitting: it has at most 300 lines. What is folded away, such as an answer, does not count, nor
+/// does the question before it: there one stops to think. A translation breaks its lines elsewhere and is not counted.
 inline Words length_problems(const Chapter& chapter) {
   constexpr size_t most_lines = 300;
   size_t open = 0;
   bool folded = false;
   for (const std::string& line : chapter.lines) {
-    folded = folded || line.find("<details>") != std::string::npos;
+    folded = folded || line.starts_with("**Check yourself.**") || line.find("<details>") != std::string::npos;
     open += !folded;
     folded = folded && line.find("</details>") == std::string::npos;
   }
