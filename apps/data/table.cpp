@@ -77,11 +77,12 @@ bool has_tabs(const std::string& path) { return path.ends_with(".tsv") || path.e
 
 }  // namespace
 
-size_t Table::column(std::string_view name) const {
+size_t Table::column(std::string_view name, std::string_view option) const {
   const auto found = std::find(names.begin(), names.end(), name);
   std::string all;
   for (const std::string& each : names) all += (all.empty() ? "" : ", ") + each;
-  check(found != names.end(), "table", path, " has no column ", printable(name), "; its columns are ", all);
+  check(found != names.end(), "table", path, " has no column ", printable(name), "; its columns are ", all,
+        option.empty() ? "" : "; choose one with ", option);
   return static_cast<size_t>(found - names.begin());
 }
 

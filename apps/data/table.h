@@ -27,8 +27,9 @@ struct Table {
   std::vector<i64> lines;                      ///< of the file, counted from 1, in which each row begins
   i64 empty_lines = 0;                         ///< left out
 
-  /// The number of a column, counted from 0. Error: there is none of this name; the message names all.
-  size_t column(std::string_view name) const;
+  /// The number of a column, counted from 0. Error: there is none of this name; the message names all, and the option
+  /// that says another name, if there is one.
+  size_t column(std::string_view name, std::string_view option = {}) const;
   /// "FILE, row 7 (line 9)": for the errors of those who read the table.
   std::string place(size_t row) const;
 };

@@ -2,7 +2,7 @@
 #include "apps/tasks/bert_training.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "apps/program/terminal.h"
 #include "apps/training/random_numbers.h"
@@ -11,14 +11,23 @@
 namespace orrery {
 namespace {
 
-// Draws a tenth of the texts for validation; equal texts stay together. Of stories, takes the last tenth.
+// Draws a tenth of the texts for validation; equal texts stay together, and those of which there are more than a tenth
+// are learned. Of stories, takes the last tenth.
 void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held, i64 seed, const std::string& task,
               const std::string& path) {
   Rng numbers = random_numbers(seed, Purpose::held_out);
-  std::set<std::vector<std::string>> drawn;
   const std::vector<i64> order = numbers.permutation(std::ssize(texts));
-  for (size_t i = 0; i < std::max<size_t>(1, texts.size() / 10); ++i)
-    drawn.insert(texts[static_cast<size_t>(order[i])].words);
+  std::map<std::vector<std::string>, size_t> left, drawn;  // texts, and how many are equal
+  for (const LabelledText& text : texts) ++left[text.words];
+  const auto draw = [&](i64 number) { drawn.insert(left.extract(texts[static_cast<size_t>(number)].words)); };
+  size_t room = std::max<size_t>(1, texts.size() / 10);
+  for (const i64 number : order) {
+    const auto found = left.find(texts[static_cast<size_t>(number)].words);
+    if (found == left.end() || found->second > room) continue;
+    room -= found->second;
+    draw(number);
+  }
+  if (drawn.empty()) draw(order[0]);
   const i64 stories = texts.back().story, kept_stories = stories - std::max<i64>(1, stories / 10);
   const auto first_held = std::stable_partition(texts.begin(), texts.end(), [&](const LabelledText& text) {
     return stories > 0 ? text.story <= kept_stories : !drawn.contains(text.words);

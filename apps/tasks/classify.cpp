@@ -67,7 +67,7 @@ std::vector<LabelledText> Classify::read(const std::string& path) const {
   if (const i64 left_out = table.empty_lines; left_out > 0)
     std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " empty line is" : " empty lines are")
               << " left out\n";
-  const size_t text = table.column(text_), label = table.column(label_);
+  const size_t text = table.column(text_, "--text"), label = table.column(label_, "--label");
   std::vector<LabelledText> texts;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     std::vector<std::string>& row = table.rows[i];

@@ -29,8 +29,6 @@
 #include "apps/tasks/label_task.h"
 #include "apps/training/random_numbers.h"
 #include "autograd/ops/arithmetic.h"
-#include "autograd/ops/embedding.h"
-#include "autograd/ops/layout.h"
 #include "autograd/ops/softmax.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
@@ -102,15 +100,8 @@ std::vector<Score> judged_words(const nn::Bert& model, const TextTokens& tokens,
     const PretrainingBatch batch = pretraining_batch(tokens, texts, batches.sorted_batch(i), numbers);
     nn::Pass pass = nn::Pass::inference();
     const Variable hidden = model.hidden(batch.ids, batch.segments, pass);
-    std::vector<i32> places, labels;
-    for (i64 k = 0; k < batch.words.count(); ++k)
-      if (const i32 label = batch.words.data<i32>()[k]; label != CrossEntropyOptions{}.ignore_index) {
-        places.push_back(static_cast<i32>(k));
-        labels.push_back(label);
-      }
-    const Variable flat = reshape(hidden, {batch.ids.count(), hidden.size(2)});
-    const Tensor chosen = Tensor::of<i32>({batch.hidden}, places), answers = Tensor::of<i32>({batch.hidden}, labels);
-    const Variable logits = model.word_logits(embedding(flat, chosen));
+    const auto [places, answers] = nn::Bert::labelled(hidden, batch.words, CrossEntropyOptions{}.ignore_index);
+    const Variable logits = model.word_logits(places);
     const auto same = [](const Tensor& a, const Tensor& b) {
       return std::inner_product(a.data<i32>(), a.data<i32>() + a.count(), b.data<i32>(), 0.0, std::plus<>(),
                                 std::equal_to<>());

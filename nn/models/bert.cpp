@@ -161,21 +161,25 @@ Variable Bert::word_logits(const Variable& hidden) const {
   return linear(transformed(hidden), token_embedding.weight, words->bias);
 }
 
-Variable Bert::word_loss(const Variable& hidden, const Tensor& labels, const CrossEntropyOptions& options) const {
+std::pair<Variable, Tensor> Bert::labelled(const Variable& hidden, const Tensor& labels, i32 ignore_index) {
   const auto [B, S, d_model] = dims<3>(hidden.value(), "hidden");
   check(labels.defined() && labels.dtype() == Dtype::i32 && labels.shape() == Shape{B, S}, "bert",
         "labels must be i32 of the shape of the ids, ", Shape{B, S});
-  std::vector<i32> places, hidden_words;  // of the labels that count
+  std::vector<i32> places, counted;
   for (i64 i = 0; i < labels.count(); ++i) {
     const i32 label = labels.data<i32>()[i];
-    if (label == options.ignore_index) continue;
+    if (label == ignore_index) continue;
     places.push_back(static_cast<i32>(i));
-    hidden_words.push_back(label);
+    counted.push_back(label);
   }
-  const Shape counted{std::ssize(places)};
-  const Variable chosen = embedding(reshape(hidden, {B * S, d_model}), Tensor::of<i32>(counted, places));
-  return linear_cross_entropy(transformed(chosen), token_embedding.weight, words->bias,
-                              Tensor::of<i32>(counted, hidden_words), options);
+  const Shape shape{std::ssize(places)};
+  return {embedding(reshape(hidden, {B * S, d_model}), Tensor::of<i32>(shape, places)),
+          Tensor::of<i32>(shape, counted)};
+}
+
+Variable Bert::word_loss(const Variable& hidden, const Tensor& labels, const CrossEntropyOptions& options) const {
+  const auto [chosen, right] = labelled(hidden, labels, options.ignore_index);
+  return linear_cross_entropy(transformed(chosen), token_embedding.weight, words->bias, right, options);
 }
 
 Variable Bert::logits(const Variable& hidden, Pass& pass) const {

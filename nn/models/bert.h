@@ -129,8 +129,10 @@ struct Bert : Module {
   Variable pooled(const Variable& hidden) const;
   /// Scores for the word at some positions of `hidden`, [..., d_model]: [..., vocab_size].
   Variable word_logits(const Variable& hidden) const;
-  /// The cross_entropy of these with `labels` i32 [B, S], the words that the ids hide. Only positions whose label
-  /// counts go through the head.
+  /// The positions of `hidden` whose label of `labels`, i32 [B, S], counts, [n, d_model], and these labels, i32 [n].
+  static std::pair<Variable, Tensor> labelled(const Variable& hidden, const Tensor& labels, i32 ignore_index);
+  /// The cross_entropy of the words' scores with `labels` i32 [B, S], the words that the ids hide. Only positions whose
+  /// label counts go through the head.
   Variable word_loss(const Variable& hidden, const Tensor& labels, const CrossEntropyOptions& options = {}) const;
   /// The scores of the head's classes: [B, 2] for the next sentence, [B, labels] for a sentence, [B, S, labels] for
   /// tokens. For a span [B, 2, S]: each position as the first one and as the last, padding too. So `cross_entropy`

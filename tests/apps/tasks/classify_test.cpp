@@ -87,6 +87,20 @@ TEST_CASE("a training of labels that was stopped ends with the bits of an uninte
   CHECK(contains(errors(held_out).text, "29 texts to learn, 3 held out of them, drawn by the seed"));
 }
 
+TEST_CASE("a tenth of the texts is held out; equal texts stay together, and frequent ones are learned") {
+  const SmallTable small;
+  const auto parts = [&](int frequent, int pairs) {
+    std::string table = "text\tlabel\n" + repeated("the cow\tcow\n", frequent);
+    for (int i = 0; i < pairs; ++i)
+      table += repeated("dog " + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n", 2);
+    return errors("classify train '" + written(small.folder / "equal.tsv", table) +
+                  "' --vocab-size 60 --layers 1 --heads 2 --d-model 16 --d-ff 32 --steps 1")
+        .text;
+  };
+  CHECK(contains(parts(20, 20), "54 texts to learn, 6 held out of them, drawn by the seed"));
+  CHECK(contains(parts(0, 2), "2 texts to learn, 2 held out of them, drawn by the seed"));
+}
+
 TEST_CASE("--init starts from another model, with its tokens and sizes and a new head") {
   const SmallTable small;
   REQUIRE(run(small.train + "--max-tokens 40 --save '" + small.model + "'").exit_code == 0);
@@ -152,7 +166,8 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
   const SmallTable small;
   const auto table = [&](const std::string& text) { return "'" + written(small.folder / "wrong.tsv", text) + "'"; };
   const auto train = [&](const std::string& text) { return quoted_program + "classify train " + table(text); };
-  check_failure(train("text\tkind\na\tb\n"), "wrong.tsv has no column 'label'; its columns are text, kind");
+  check_failure(train("text\tkind\na\tb\n"),
+                "wrong.tsv has no column 'label'; its columns are text, kind; choose one with --label");
   check_failure(train("text\tlabel\na\tb\n \tb\n"), "wrong.tsv, row 2 (line 3): 'text' is empty");
   check_failure(train("text\tlabel\na\tb\nc\tb\n"), "wrong.tsv has only one label, 'b'");
   std::string ids;
