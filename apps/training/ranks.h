@@ -39,7 +39,7 @@ class Ranks {
   /// Gives the bytes to[r] to rank r, and fills from[r] with those that rank r gives, of equal number. Those for this
   /// rank itself stay where they are.
   virtual void exchange(const Sent& /*to*/, const Received& /*from*/) {}
-  /// The same, but it may go on afterwards; it is over when what this returns has ended. The bytes have to stay so long.
+  /// The same, but it may go on afterwards; it is over when what this returns has ended. So long the bytes must stay.
   virtual std::shared_ptr<void> start(const Sent& to, const Received& from) {
     exchange(to, from);
     return nullptr;

@@ -19,8 +19,8 @@ using small::on_ranks;
 
 namespace {
 
-// The sum of these gradients, one for each micro-batch, of a parameter of one element or more; that of rank 0. Element i
-// is 1 to 5 times as large as the first. NaN stands for no gradient.
+// The sum of these gradients, one for each micro-batch, of a parameter of one element or more; that of rank 0. Element
+// i is 1 to 5 times as large as the first. NaN stands for no gradient.
 Tensor tree_sum(const std::vector<float>& gradients, i64 size, i64 elements = 1) {
   const i64 count = std::ssize(gradients);
   Tensor result;
