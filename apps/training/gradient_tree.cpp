@@ -11,10 +11,16 @@ namespace {
 
 // Numbers that a rank adds at once: few enough to stay in a core's cache. A message is as long, also among many ranks;
 // the time of a much shorter one would be all latency.
-constexpr i64 added_at_once = i64{1} << 17;
+constexpr i64 added_at_once = i64{1} << 16;
+// Where a rank adds as many of one gradient, they are not copied into a row with others.
+constexpr i64 enough_to_add = i64{1} << 12;
 
 // Numbers that the ranks exchange at once. More ranks than these add fewer, so that memory has a bound.
 i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
+
+// Strips whose slices are on their way while one is added, and whose sums are: a megabyte or more, which a connection
+// of 10 Gbit/s carries in a millisecond. So a message's latency costs time at the beginning and the end alone.
+i64 strips_under_way(const Ranks& ranks) { return std::max<i64>(8 / ranks.size(), 1); }
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.
 bool are_halves(const Stretch& left, const Stretch& right, i64 count) {
@@ -65,6 +71,25 @@ template <class F> void for_tensors(const std::vector<i64>& places, const Stretc
   }
 }
 
+// Numbers of a row that the ranks join at once. They are of one gradient, or of many small ones.
+struct Strip : Stretch {
+  bool is_of_one = false;
+};
+std::vector<Strip> strips_of(const std::vector<i64>& places, i64 large, i64 most) {
+  std::vector<Strip> strips;
+  const auto cut = [&](i64 end, bool is_of_one) {
+    for (i64 at = strips.empty() ? 0 : strips.back().end; at < end; at = strips.back().end)
+      strips.push_back({{at, std::min(at + most, end)}, is_of_one});
+  };
+  for (size_t i = 0; i + 1 < places.size(); ++i) {
+    if (places[i + 1] - places[i] < large) continue;
+    cut(places[i], false);
+    cut(places[i + 1], true);
+  }
+  cut(places.back(), false);
+  return strips;
+}
+
 }  // namespace
 
 Stretch part_of(Stretch whole, i64 i, i64 parts) {
@@ -104,12 +129,15 @@ GradientTree::Row GradientTree::row(Ranks& ranks) const {
   ranks.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(mine))), from);
   Row row{.dtype = parameters_.at(0).value.dtype()};
   for (size_t i = 0; i < mine.size(); ++i) {
-    const Variable& p = parameters_[i].value;
-    const bool is_there = std::any_of(all.begin(), all.end(), [&](const std::string& has) { return has.at(i) == '1'; });
-    check(!is_there || p.dtype() == row.dtype, "gradient tree", "parameter ", parameters_[i].name, " is ", p.dtype(),
-          ", others are ", row.dtype, ": ranks exchange one dtype");
-    row.places.push_back(row.count() + (is_there ? p.value().count() : 0));
+    if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has.at(i) == '1'; })) continue;
+    check(parameters_[i].value.dtype() == row.dtype, "gradient tree", "parameter ", parameters_[i].name, " is ",
+          parameters_[i].value.dtype(), ", others are ", row.dtype, ": ranks exchange one dtype");
+    row.parameters.push_back(i);
   }
+  const auto count = [&](size_t i) { return parameters_[i].value.value().count(); };
+  row.large = enough_to_add * ranks.size();
+  std::ranges::stable_partition(row.parameters, [&](size_t i) { return count(i) < row.large; });
+  for (const size_t i : row.parameters) row.places.push_back(row.count() + count(i));
   return row;
 }
 
@@ -119,7 +147,7 @@ void GradientTree::pack(const Node& node, const Row& row, Stretch part, Tensor& 
     using T = decltype(t);
     T* out = to.write<T>() + at;
     for_tensors(row.places, part, [&](size_t i, i64 from, i64 place, i64 count) {
-      const Tensor& g = node.gradients[i];
+      const Tensor& g = node.gradients[row.parameters[i]];
       if (g.defined())
         std::copy_n(g.data<T>() + from, count, out + place);
       else
@@ -132,58 +160,105 @@ void GradientTree::unpack(const Tensor& from, const Row& row, Stretch part) {
   dispatch_floating(row.dtype, "gradient tree", [&](auto t) {
     using T = decltype(t);
     for_tensors(row.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
-      Tensor& g = nodes_[0].gradients[i];
-      if (!g.defined()) g = Tensor::empty(parameters_[i].value.shape(), row.dtype);
+      Tensor& g = nodes_[0].gradients[row.parameters[i]];
+      if (!g.defined()) g = Tensor::empty(parameters_[row.parameters[i]].value.shape(), row.dtype);
       std::copy_n(from.data<T>() + place, count, g.write<T>() + to);
     });
   });
 }
 
-// Part by part: each rank gets a slice of it from all others, adds it up, and gives the sum to all.
+// These numbers where they are, if they are of one gradient of the only node; else a tensor that is not defined.
+Tensor GradientTree::in_place(const Row& row, Stretch part) const {
+  Tensor found;
+  for_tensors(row.places, part, [&](size_t i, i64 from, i64, i64 count) {
+    const Tensor& g = nodes_[0].gradients[row.parameters[i]];
+    if (g.defined()) found = g.reshape({g.count()}).rows(from, from + count);
+  });
+  return nodes_.size() == 1 ? found : Tensor();
+}
+
+// Strip by strip: each rank gets a slice of it from all others, adds it up, and gives the sum to all. Meanwhile the
+// slices of the next strips and the sums of those before are on their way.
 void GradientTree::join(Ranks& ranks, const Row& row) {
   struct Slice : Stretch {
     Tensor numbers;
+    bool is_own = false;
   };
-  const i64 size = ranks.size(), me = ranks.rank(), most = std::min(exchanged_at_once(ranks), row.count());
+  struct Flight {
+    Tensor packed, received, sums;  // memory
+    Tensor own, whole;              // this rank's numbers, in the order of the ranks; all sums
+    std::vector<Slice> slices;      // what this rank adds, of every node, in the tree's order
+    Ranks::Received back;           // where the sums of each rank belong
+    std::shared_ptr<void> under_way;
+  };
+  const i64 size = ranks.size(), me = ranks.rank(), own_nodes = std::ssize(nodes_);
+  const std::vector<Strip> strips = strips_of(row.places, row.large, exchanged_at_once(ranks));
+  const i64 count = std::ssize(strips), ahead = strips_under_way(ranks);
   std::vector<std::vector<Stretch>> nodes;  // of each rank
-  i64 of_others = 0;
+  i64 of_others = 0, longest = 0;
   for (i64 r = 0; r < size; ++r) {
     nodes.push_back(nodes_of(part_of({0, count_}, r, size), count_));
     if (r != me) of_others += std::ssize(nodes.back());
   }
-  Tensor packed = Tensor::empty({most * std::ssize(nodes_)}, row.dtype), whole = Tensor::empty({most}, row.dtype);
-  const Tensor received = Tensor::empty({(most / size + 1) * of_others}, row.dtype);
-  for (i64 begin = 0; begin < row.count(); begin += most) {
-    const Stretch part{begin, std::min(begin + most, row.count())};
-    const i64 mine = part_of(part, me, size).count();
-    std::vector<Slice> slices;  // of every node, in the tree's order
+  for (const Strip& strip : strips) longest = std::max(longest, strip.count());
+  std::vector<Flight> flights(static_cast<size_t>(std::min(2 * ahead, count)));
+  for (Flight& flight : flights) {
+    flight.packed = Tensor::empty({longest * own_nodes}, row.dtype);
+    flight.received = Tensor::empty({(longest / size + 1) * of_others}, row.dtype);
+    if (own_nodes > 1) flight.sums = Tensor::empty({longest}, row.dtype);
+  }
+  const auto start = [&](const Strip& strip, Flight& flight) {
+    flight.own = strip.is_of_one ? in_place(row, strip) : Tensor();
+    const bool packs = !flight.own.defined();
+    if (packs) flight.own = flight.packed;
+    flight.whole = (own_nodes > 1 ? flight.sums : flight.own).rows(0, strip.count());
+    flight.slices.clear();
+    flight.back.clear();
     Ranks::Sent sent;
-    Ranks::Received from, back;
-    for (i64 r = 0, packed_end = 0, received_end = 0; r < size; ++r) {
-      const Stretch slice = part_of(part, r, size);
-      const i64 packed_begin = packed_end, received_begin = received_end;
+    Ranks::Received from;
+    const i64 mine = part_of(strip, me, size).count();
+    for (i64 r = 0, own_end = 0, received_end = 0; r < size; ++r) {
+      const Stretch slice = part_of(strip, r, size);
+      const i64 own_begin = own_end, received_begin = received_end;
       for (const Node& node : nodes_) {
-        pack(node, row, slice, packed, packed_end);
-        packed_end += slice.count();
+        if (packs) pack(node, row, slice, flight.packed, own_end);
+        own_end += slice.count();
       }
-      i64 at = r == me ? packed_begin : received_begin;
+      i64 at = r == me ? own_begin : received_begin;
       for (const Stretch& node : nodes[static_cast<size_t>(r)]) {
-        slices.push_back({node, (r == me ? packed : received).rows(at, at + mine)});
+        flight.slices.push_back({node, (r == me ? flight.own : flight.received).rows(at, at + mine), r == me});
         at += mine;
       }
       if (r != me) received_end = at;
-      sent.push_back(bytes(packed.rows(packed_begin, packed_end)));
-      from.push_back(bytes(received.rows(received_begin, received_end)));
-      back.push_back(bytes(whole.rows(slice.begin - begin, slice.end - begin)));
+      sent.push_back(bytes(flight.own.rows(own_begin, own_end)));
+      from.push_back(bytes(flight.received.rows(received_begin, received_end)));
+      flight.back.push_back(bytes(flight.whole.rows(slice.begin - strip.begin, slice.end - strip.begin)));
     }
-    ranks.exchange(sent, from);
+    flight.under_way = ranks.start(sent, from);
+  };
+  const auto add = [&](Flight& flight) {
+    flight.under_way.reset();
     std::vector<Slice> sum;
-    for (Slice& slice : slices)
-      append(sum, std::move(slice), count_,
-             [](Slice& left, Slice& right) { add_in_place(left.numbers, right.numbers); });
-    ranks.exchange(Ranks::Sent(sent.size(), bytes(sum.at(0).numbers)), back);
-    std::ranges::copy(bytes(sum[0].numbers), back[static_cast<size_t>(me)].begin());
-    unpack(whole, row, part);
+    for (Slice& slice : flight.slices)
+      append(sum, std::move(slice), count_, [](Slice& left, Slice& right) {
+        if (right.is_own && !left.is_own) std::swap(left.numbers, right.numbers);  // a + b has the bits of b + a
+        left.is_own |= right.is_own;
+        add_in_place(left.numbers, right.numbers);
+      });
+    const std::span<std::byte> total = bytes(sum.at(0).numbers);
+    if (own_nodes > 1) std::ranges::copy(total, flight.back[static_cast<size_t>(me)].begin());
+    flight.under_way = ranks.start(Ranks::Sent(flight.back.size(), total), flight.back);
+  };
+  const auto end = [&](const Strip& strip, Flight& flight) {
+    flight.under_way.reset();
+    if (!flight.own.shares_memory_with(flight.packed)) return;
+    unpack(flight.whole, row, strip);
+  };
+  const auto flight = [&](i64 k) -> Flight& { return flights[static_cast<size_t>(k) % flights.size()]; };
+  for (i64 k = 0; k < count + 2 * ahead; ++k) {
+    if (const i64 i = k - 2 * ahead; i >= 0) end(strips[static_cast<size_t>(i)], flight(i));
+    if (k < count) start(strips[static_cast<size_t>(k)], flight(k));
+    if (const i64 i = k - ahead; i >= 0 && i < count) add(flight(i));
   }
   nodes_.resize(1);
   nodes_[0].begin = 0;

@@ -41,15 +41,19 @@ class GradientTree {
   struct Node : Stretch {
     std::vector<Tensor> gradients;  // of each parameter; not defined if nothing reached it
   };
-  // Gradients as one row of numbers, without those that no rank has: of parameter i from places[i] to places[i + 1].
+  // Gradients as one row of numbers, small ones first, without those that no rank has: of parameter parameters[i] from
+  // places[i] to places[i + 1].
   struct Row {
+    std::vector<size_t> parameters{};
     std::vector<i64> places{0};
+    i64 large = 0;  // numbers of a gradient that is not small
     Dtype dtype = f32;
     i64 count() const { return places.back(); }
   };
   Row row(Ranks& ranks) const;
   void pack(const Node& node, const Row& row, Stretch part, Tensor& to, i64 at) const;
   void unpack(const Tensor& from, const Row& row, Stretch part);
+  Tensor in_place(const Row& row, Stretch part) const;
   void join(Ranks& ranks, const Row& row);
   void join_fast(Ranks& ranks, const Row& row);
 

@@ -100,6 +100,15 @@ class Watch {
   std::thread thread_;
 };
 
+// Messages on their way. It ends when all of them have arrived.
+struct Exchange {
+  Exchange() = default;
+  ~Exchange() { MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE); }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  std::vector<MPI_Request> open;
+};
+
 class MpiRanks final : public Ranks {
  public:
   explicit MpiRanks(bool adds_fast) : adds_fast_(adds_fast) {
@@ -122,8 +131,10 @@ class MpiRanks final : public Ranks {
     return Ranks::name_of(rank) + " on " + hosts_[static_cast<size_t>(rank)];
   }
 
-  void exchange(const Sent& to, const Received& from) override {
-    std::vector<MPI_Request> open;
+  void exchange(const Sent& to, const Received& from) override { start(to, from); }
+  std::shared_ptr<void> start(const Sent& to, const Received& from) override {
+    const auto exchange = std::make_shared<Exchange>();
+    std::vector<MPI_Request>& open = exchange->open;
     for (int k = 1; k < mpi_.size; ++k) {  // in pairs: each has one partner to send to, and one to receive from
       const int next = (mpi_.rank + k) % mpi_.size, before = (mpi_.rank - k + mpi_.size) % mpi_.size;
       const std::span<std::byte> got = from[static_cast<size_t>(before)];
@@ -133,7 +144,7 @@ class MpiRanks final : public Ranks {
       if (!given.empty())
         MPI_Isend(given.data(), static_cast<int>(given.size()), MPI_BYTE, next, 0, group_, &open.emplace_back());
     }
-    MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE);
+    return exchange;
   }
   bool adds_fast() const override { return adds_fast_; }
   void sum(Tensor& numbers) override {

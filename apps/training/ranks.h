@@ -39,6 +39,11 @@ class Ranks {
   /// Gives the bytes to[r] to rank r, and fills from[r] with those that rank r gives, of equal number. Those for this
   /// rank itself stay where they are.
   virtual void exchange(const Sent& /*to*/, const Received& /*from*/) {}
+  /// The same, but it may go on afterwards; it is over when what this returns has ended. So long the bytes must stay.
+  virtual std::shared_ptr<void> start(const Sent& to, const Received& from) {
+    exchange(to, from);
+    return nullptr;
+  }
   /// Whether gradients are added by `sum`, which is fast, and whose bits depend on the number of ranks.
   virtual bool adds_fast() const { return false; }
   /// Adds up the numbers of all ranks, in any order.

@@ -1,7 +1,7 @@
 // Chapter 9. `orrery bench`: measures the speed of this program.
 //
-// Each benchmark is one file: step, profile, toy, and the tables gemm, ops, fused, attention (and masks), decode,
-// promises, busy.
+// Each benchmark is one file: step, profile, toy, ranks, and the tables gemm, ops, fused, attention (and masks),
+// decode, promises, busy.
 #include "apps/measure/bench/bench.h"
 
 #include <iostream>
@@ -109,6 +109,14 @@ void add_toy_options(CLI::App& command, BenchOptions& options) {
   add_seed(command, options.seed);
 }
 
+void add_ranks_options(CLI::App& command, BenchOptions& options) {
+  options.steps = 5;
+  show_default(add_choice(command, "--config", options.config, bench_config_names(), "Model and batch"),
+               "toy, gpt-mid and gpt2");
+  add_whole_number(command, "--steps", options.steps, 1, 1000000, "Steps to measure, and joinings");
+  add_seed(command, options.seed);
+}
+
 void add_micro_bench(CLI::App& benches, const MicroBench& bench, int& exit_code) {
   const auto add_options = [bench](CLI::App& command, BenchOptions& options) {
     bench.add_options(command, options);
@@ -139,6 +147,10 @@ void add_bench(CLI::App& program, int& exit_code) {
     add_micro_bench(benches, bench, exit_code);
   add_bench(benches, "toy", "How long a whole training of the toy takes, with its exam, task by task",
             "Example:\n  orrery bench toy --seed 2", exit_code, add_toy_options, bench_toy);
+  add_bench(benches, "ranks", "How long ranks take to join gradients, and what that foretells for more of them",
+            "Needs MPI. With more than two ranks, what two of them foretell is compared with what all take.\n"
+            "Example:\n  mpirun -np 2 orrery bench ranks --config gpt-mid",
+            exit_code, add_ranks_options, bench_ranks);
 }
 
 }  // namespace orrery

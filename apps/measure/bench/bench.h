@@ -3,6 +3,7 @@
 //   step      how long a training step takes
 //   profile   where its time goes
 //   toy       how long whole trainings take
+//   ranks     how long ranks take to join gradients
 // All others are tables of small pieces (micro.h).
 #pragma once
 
@@ -41,6 +42,7 @@ inline constexpr int warm_up_steps = 3;
 int bench_step(const BenchOptions& options);
 int bench_profile(const BenchOptions& options);
 int bench_toy(const BenchOptions& options);
+int bench_ranks(const BenchOptions& options);
 
 /// The results; times in seconds.
 struct StepFigures {
@@ -70,6 +72,16 @@ ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed);
 
 /// "reverse steps=3000 train_s=15.62 step_ms=5.21 exam_s=0.11 exact=1000/1000"
 std::string toy_line(const ToyFigures& figures);
+
+/// What ranks take to join gradients: latency + 8 P (R - 1) / R / bandwidth, in seconds, with bytes a second.
+struct JoiningTime {
+  double latency = 0, bandwidth = 0;
+  double of(i64 parameters, i64 ranks) const;
+};
+
+/// That which fits best to the seconds that two ranks took for so many parameters: the sum of the squares of relative
+/// errors is smallest.
+JoiningTime fitted_to_two(const std::vector<std::pair<i64, double>>& measured);
 
 /// Adds the options of benches of training steps: model, batch and number of steps.
 void add_step_options(CLI::App& command, BenchOptions& options);

@@ -39,6 +39,11 @@ Result when_saved(const std::string& command, const std::string& model, const st
                then + "; wait $P; echo $?");
 }
 
+// Waits until mpirun, process $M, has ended; says "alive" if that takes longer than ten seconds.
+const std::string ends_soon =
+    "; for i in $(seq 100); do kill -0 $M 2>/dev/null || break; sleep 0.1; done; "
+    "kill -0 $M 2>/dev/null && echo alive && kill -KILL $M";
+
 }  // namespace
 
 TEST_CASE("without MPI, --ranks names the packages to install") {
@@ -151,10 +156,7 @@ TEST_CASE("slow: a rank that is killed or stopped ends all within ten seconds, a
       const TemporaryFolder folder;
       const std::string model = folder / "model";
       const Result result =
-          when_saved(ranks(3, recipe + "--save '" + model + "' "), model,
-                     "kill -" + signal + " $" + rank +
-                         "; for i in $(seq 100); do kill -0 $M 2>/dev/null || break; sleep 0.1; done; "
-                         "kill -0 $M 2>/dev/null && echo alive && kill -KILL $M");
+          when_saved(ranks(3, recipe + "--save '" + model + "' "), model, "kill -" + signal + " $" + rank + ends_soon);
       CHECK_FALSE(contains(result.text, "alive"));
       const std::string text = contents(model + ".out");
       CAPTURE(text);
@@ -162,4 +164,38 @@ TEST_CASE("slow: a rank that is killed or stopped ends all within ten seconds, a
       CHECK(std::regex_search(text, std::regex(signal == "KILL" ? killed : stopped)));
       CHECK(trained_hash("toy --hash --threads 1 --resume '" + model + "'") == expected);
     }
+}
+
+TEST_CASE(
+    "long: a training whose ranks were killed thirty times, at any moment, ends with the bits of an undisturbed one") {
+  if (!mpi_is_there()) return;
+  const TemporaryFolder folder;
+  const std::string model = folder / "model", resume = "toy --hash --resume '" + model + "' ",
+                    recipe = "toy --steps 60000 --evaluate-every 20 --micro-batches 5 --hash " + small_toy_options;
+  orrery::Rng numbers(1);
+  for (int kills = 0; kills < 30; ++kills) {
+    const orrery::i64 count = numbers.integer(2, 6), killed = numbers.integer(0, count);
+    const bool was_saved = std::filesystem::exists(model + ".resume");
+    const Result result =
+        shell(ranks(static_cast<int>(count), was_saved ? resume : recipe + "--save '" + model + "' ") + ">'" + model +
+              ".out' 2>&1 & P=$!; sleep " + std::to_string(0.7 + 2 * numbers.uniform()) +
+              "; M=$(pgrep -P $P -x mpirun); set -- $(pgrep -P $M); kill -KILL $" + std::to_string(killed + 1) +
+              ends_soon + "; wait $P");
+    const std::string text = contents(model + ".out");
+    CAPTURE(text);
+    CHECK_FALSE(contains(result.text, "alive"));
+    CHECK(times(text, "process rank " + std::to_string(killed) + " with PID") == 1);
+  }
+  CHECK(trained_hash(resume + "--threads 1") == trained_hash(recipe + "--threads 1"));
+}
+
+TEST_CASE("bench ranks foretells what as many ranks take as there are, and needs two") {
+  if (!mpi_is_there()) return;
+  const std::string bench = quoted_program + "bench ranks --config toy --steps 1 ";
+  const Result result = shell(mpirun("-np 3 " + bench) + "2>/dev/null");
+  CHECK(result.exit_code == 0);
+  CHECK(times(result.text, "2 ranks   fitted  3 ranks  foretold") == 1);
+  CHECK(times(result.text, "\ntoy ") == 2);
+  CHECK(contains(result.text, "of two ranks: latency "));
+  check_failure(bench, "bench ranks: needs at least two ranks: mpirun -np 2 orrery bench ranks");
 }

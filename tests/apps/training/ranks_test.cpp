@@ -19,23 +19,28 @@ using small::on_ranks;
 
 namespace {
 
-// The sum of these gradients, one for each micro-batch, of a parameter of one element or more; those of rank 0. NaN
-// stands for no gradient.
+// The sum of these gradients, one for each micro-batch, of a parameter of one element or more; that of rank 0. Element
+// i is 1 to 5 times as large as the first. NaN stands for no gradient.
 Tensor tree_sum(const std::vector<float>& gradients, i64 size, i64 elements = 1) {
   const i64 count = std::ssize(gradients);
   Tensor result;
   const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
-    Variable p = parameter(zeros({elements})), other = parameter(zeros({3}));
-    GradientTree tree({{"other", other}, {"p", p}}, count);
+    Variable p = parameter(zeros({elements})), other = parameter(zeros({3})), small = parameter(zeros({2}));
+    GradientTree tree({{"other", other}, {"p", p}, {"small", small}}, count);
     const auto [begin, end] = part_of({0, count}, ranks.rank(), size);
     for (i64 i = begin; i < end; ++i) {
       const double g = gradients[static_cast<size_t>(i)];
-      if (!std::isnan(g)) p.mutable_gradient() = full({elements}, g);
+      if (!std::isnan(g)) {
+        p.mutable_gradient() = full({elements}, g);
+        for (i64 k = 0; k < elements; ++k) p.mutable_gradient().write<float>()[k] *= static_cast<float>(1 + k % 5);
+        small.mutable_gradient() = full({2}, g);
+      }
       tree.take(i);
       CHECK_FALSE(p.gradient().defined());
     }
     tree.finish(ranks);
     CHECK_FALSE(other.gradient().defined());
+    if (p.gradient().defined()) CHECK(small.gradient().at(1) == p.gradient().at(0));
     if (ranks.is_first()) result = p.gradient();
   });
   for (const std::string& problem : problems) CHECK(problem == "");
@@ -119,9 +124,11 @@ TEST_CASE("a gradient that is not there adds nothing, not even to the sign of ze
     CHECK(std::signbit(tree_sum({none, -0.0f, none}, size).item()));
     CHECK_FALSE(tree_sum({none, none, none}, size).defined());
   }
-  const Tensor sum = tree_sum({0.1f, none, 0.2f, 0.3f}, 3, 600'001);
-  REQUIRE(sum.count() == 600'001);
-  for (i64 i = 0; i < sum.count(); i += 1000) CHECK(sum.at(i) == static_cast<double>(0.1f + (0.2f + 0.3f)));
+  for (const std::vector<float>& gradients : {std::vector{0.1f, none, 0.2f, 0.3f}, {0.1f, 0.2f, 0.3f}}) {
+    const Tensor sum = tree_sum(gradients, 1, 600'001);
+    CHECK(sum.at(1) == sum.at(0) * 2);
+    for (const i64 size : {2, 3}) CHECK(same_bits(tree_sum(gradients, size, 600'001), sum));
+  }
 }
 
 TEST_CASE("a training has equal bits on 1, 2, 3, 4, 8 and 64 ranks, with dropout, micro-batches of any number") {

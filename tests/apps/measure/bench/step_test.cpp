@@ -131,3 +131,14 @@ TEST_CASE("denormal weights are denormal, of both signs, and different") {
   CHECK(negative < 80);
   CHECK(std::bit_cast<u32>(weight.data<float>()[0]) != std::bit_cast<u32>(weight.data<float>()[1]));
 }
+
+TEST_CASE("the time that ranks take to join gradients is fitted to what two of them took") {
+  const JoiningTime exact{.latency = 1e-3, .bandwidth = 1e8};
+  std::vector<std::pair<i64, double>> measured;
+  CHECK_THROWS_AS(fitted_to_two(measured), Error);
+  for (const i64 parameters : {100, 10'000, 1'000'000}) measured.emplace_back(parameters, exact.of(parameters, 2));
+  const JoiningTime found = fitted_to_two(measured);
+  CHECK(found.of(0, 2) == doctest::Approx(0.001));
+  CHECK(found.of(1'000'000, 2) == doctest::Approx(0.001 + 0.04));
+  CHECK(found.of(1'000'000, 4) == doctest::Approx(0.001 + 0.06));
+}
