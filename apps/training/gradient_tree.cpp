@@ -19,7 +19,8 @@ constexpr i64 enough_to_add = i64{1} << 12;
 i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
 
 // Strips whose slices are on their way while one is added, and whose sums are: a megabyte or more, which a connection
-// of 10 Gbit/s carries in a millisecond. So a message's latency costs time at the beginning and the end alone.
+// of 10 Gbit/s carries in a millisecond. So latency should cost time at the beginning and the end alone; measured was
+// only shared memory, where the strips keep both ranks at work.
 i64 strips_under_way(const Ranks& ranks) { return std::max<i64>(8 / ranks.size(), 1); }
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.

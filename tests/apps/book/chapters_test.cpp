@@ -225,16 +225,16 @@ TEST_CASE("rows of a table are read with all their numbers") {
   CHECK(rows_called("a", {"| a | 1.5 | 2 |", "| ab | 3 |", "text", "| a | 4 |"}) == Rows{{1.5, 2}, {4}});
 }
 
-TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on a Xeon 1.2 to 4 times, in bf16 too") {
+TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on a Xeon 1.0 to 4.3 times as fast") {
   const auto faster = rows_called("times faster than PyTorch", lines_of("apps/measure/bench/README.md"));
   REQUIRE(faster.size() == 3);
-  CHECK(faster[0].size() == 8);
-  CHECK(faster[2].size() == 8);
-  CHECK(*std::min_element(faster[0].begin(), faster[0].end()) > 2);
-  for (const size_t xeon : {1, 2}) {
-    CHECK(*std::min_element(faster[xeon].begin(), faster[xeon].end()) == 1.2);
-    CHECK(std::floor(*std::max_element(faster[xeon].begin(), faster[xeon].end())) == 4);
+  using Range = std::pair<double, double>;
+  std::vector<Range> ranges;
+  for (const std::vector<double>& one : faster) {
+    CHECK(one.size() == 8);
+    ranges.emplace_back(*std::min_element(one.begin(), one.end()), *std::max_element(one.begin(), one.end()));
   }
+  CHECK(ranges == std::vector<Range>{{2.1, 6.5}, {1.0, 4.3}, {1.2, 4.1}});  // Zen 5; a Xeon; a Xeon in bf16
 }
 
 TEST_CASE("on two Zen 5 cores a step of a large model takes at most a tenth longer than the limit") {
