@@ -166,8 +166,7 @@ TEST_CASE("slow: a rank that is killed or stopped ends all within ten seconds, a
     }
 }
 
-TEST_CASE(
-    "long: a training whose ranks were killed thirty times, at any moment, ends with the bits of an undisturbed one") {
+TEST_CASE("long: a training whose ranks were killed thirty times ends with the bits of an undisturbed one") {
   if (!mpi_is_there()) return;
   const TemporaryFolder folder;
   const std::string model = folder / "model", resume = "toy --hash --resume '" + model + "' ",
