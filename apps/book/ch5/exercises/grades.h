@@ -53,11 +53,19 @@ void grade(Grader& g) {
 #elif EXERCISE == 3  // Adam's step
 
 void grade(Grader& g) {
+  g.equal("with beta2 = 0, where v is g^2, the first step is one learning rate long", {1.1, 1e-7},
+          "m_hat is g at the first step. By what must (1 - beta1) g be divided for that?",
+          [] { return MyAdam{.beta2 = 0}.next(1, -20, 0.1); });
   g.equal("the first step is one learning rate long", {1.1, 1e-7},
-          "m_hat and sqrt(v_hat) are both |g| at the first step. What must m = (1 - beta1) g be divided by for that?",
+          "sqrt(v_hat) is |g| at the first step. By what must (1 - beta2) g^2 be divided for that?",
           [] { return MyAdam().next(1, -20, 0.1); });
   g.equal("a gradient as small as eps makes half a step", {0.95, 1e-7},
           "eps is added to the root, not to what stands under it.", [] { return MyAdam().next(1, 1e-9, 0.1); });
+  g.equal("m after a first step with g = 1 is still 1/10", 0.1, "The next step begins with the uncorrected m.", [] {
+    MyAdam mine;
+    mine.next(1, 1, 0.1);
+    return mine.m;
+  });
   g.equal(
       "six steps, as optim::Adam makes them",
       [] {

@@ -197,6 +197,10 @@ void grade(Grader& g) {
   g.equal("what ends first need not win", Tensor::of<i32>({3}, {2, 1, 0}),
           "A finished hypothesis waits, while others of the beam may still become likelier sentences.",
           [=] { return searched(late, 2, 5); });
+  // 1, eos with 0.6 * 0.5 = 0.3; 1, 1, eos with 0.6 * 0.45 * 0.9 = 0.243, of which each token is likelier on average.
+  const Table sum{{{}, {0.15, 0.6, 0.25}}, {{1}, {0.5, 0.45, 0.05}}, {{1, 1}, {0.9, 0.05, 0.05}}};
+  g.equal("with alpha 0 only the sum counts", Tensor::of<i32>({2}, {1, 0}), "What is n^0?",
+          [=] { return searched(sum, 2, 5); });
   // eos at once with 0.35, behind 1 with 0.4: what goes on becomes less likely than 0.35.
   const Table early{{{}, {0.35, 0.4, 0.25}}};
   g.equal("what ended stays in the race", Tensor::of<i32>({1}, {0}),
@@ -212,6 +216,34 @@ void grade(Grader& g) {
   g.equal("a length penalty of 1", Tensor::of<i32>({2}, {1, 0}),
           "Divide each sum of logarithms by its number of tokens, to the power of alpha.",
           [=] { return searched(shorter, 2, 2, 1); });
+  // The chapter's picture: 2 tokens of 1/4, and 4 of 1/3. What is missing in a row is said by other, unlikely words.
+  const double few = 1e-4, third = 1.0 / 3;
+  const Table picture{{{}, {few, 0.25, third}},
+                      {{1}, {0.25, few, few}},
+                      {{2}, {few, few, third}},
+                      {{2, 2}, {few, few, third}},
+                      {{2, 2, 2}, {third, few, few}}};
+  g.equal("2 tokens of 1/4 against 4 of 1/3, alpha 1", Tensor::of<i32>({4}, {2, 2, 2, 0}),
+          "With alpha 1 the means of the logarithms are compared. The paper's penalty is another one.",
+          [=] { return searched(picture, 2, 5, 1); });
+  g.equal("2 tokens of 1/4 against 4 of 1/3, alpha 1/2", Tensor::of<i32>({2}, {1, 0}),
+          "A sum over 4 tokens is divided by 4^alpha. Which number is that, if alpha is 1/2?",
+          [=] { return searched(picture, 2, 5, 0.5); });
+  // 1, 1 with 0.3 leaves no place for 1, eos with 0.27, but only 1, 1, eos with 0.18 comes of it.
+  const Table crowded{{{}, {0.2, 0.6, 0.2}}, {{1}, {0.45, 0.5, 0.05}}, {{1, 1}, {0.6, 0.2, 0.2}}};
+  g.equal("what ends needs a place in the beam", Tensor::of<i32>({3}, {1, 1, 0}),
+          "The `width` likeliest are kept of all that were extended, whether they end or go on.",
+          [=] { return searched(crowded, 1, 5); });
+  // eos at once with 0.15; both 1, 1 and 1, 2 with 0.3675 are likelier, until a third token makes it 0.1225.
+  const Table overtaken{{{}, {0.15, 0.75, 0.1}}, {{1}, {0.02, 0.49, 0.49}}};
+  g.equal("what is finished is never pruned", Tensor::of<i32>({1}, {0}),
+          "Finished hypotheses are set aside. Are they still compared with those that are extended?",
+          [=] { return searched(overtaken, 2, 3); });
+  // eos at once with 0.2; then 1, 1 with 0.35 and, in the second place, 1, 2 with 0.315, which ends with 0.299.
+  const Table second{{{}, {0.2, 0.7, 0.1}}, {{1}, {0.05, 0.5, 0.45}}, {{1, 2}, {0.95, 0.03, 0.02}}};
+  g.equal("what is finished takes no place in the beam", Tensor::of<i32>({3}, {1, 2, 0}),
+          "How many of the extended hypotheses are kept at the next length, after one has ended?",
+          [=] { return searched(second, 2, 3); });
 }
 
 #endif
