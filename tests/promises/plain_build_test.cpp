@@ -139,8 +139,10 @@ void check_installed(const std::string& build, const TemporaryFolder& folder, co
   CHECK(bits.size() > hash_digits);
   CHECK(program::shell("'" + outside + "/outside'").text == bits);
   if (!tools::are_there({"pkg-config"})) return;
-  run_command("eval \"g++ -std=c++20 '" ORRERY_SOURCE_DIR "/tests/promises/plain_user.cpp' -o '" + installed +
-              "' $(PKG_CONFIG_PATH='" + copy + "/lib/pkgconfig' pkg-config --cflags --libs orrery)\"");
+  // It calls kernels of headers that are not installed, too.
+  run_command("eval \"g++ -std=c++20 -idirafter '" ORRERY_SOURCE_DIR "' '" ORRERY_SOURCE_DIR
+              "/tests/promises/plain_user.cpp' -o '" +
+              installed + "' $(PKG_CONFIG_PATH='" + copy + "/lib/pkgconfig' pkg-config --cflags --libs orrery)\"");
   CHECK(program::shell("'" + installed + "'").text == own);
 }
 
