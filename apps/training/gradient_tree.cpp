@@ -137,7 +137,7 @@ GradientTree::Row GradientTree::row(Ranks& ranks) const {
   }
   const auto count = [&](size_t i) { return parameters_[i].value.value().count(); };
   row.large = enough_to_add * ranks.size();
-  std::ranges::stable_partition(row.parameters, [&](size_t i) { return count(i) < row.large; });
+  std::stable_partition(row.parameters.begin(), row.parameters.end(), [&](size_t i) { return count(i) < row.large; });
   for (const size_t i : row.parameters) row.places.push_back(row.count() + count(i));
   return row;
 }
