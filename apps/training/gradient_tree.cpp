@@ -19,8 +19,8 @@ constexpr i64 enough_to_add = i64{1} << 12;
 i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
 
 // Strips whose slices are on their way while one is added, and whose sums are: a megabyte or more, which a connection
-// of 10 Gbit/s carries in a millisecond. So latency should cost time at the beginning and the end alone; measured was
-// only shared memory, where the strips keep both ranks at work.
+// of 10 Gbit/s carries in a millisecond. So latency should cost time at the beginning and the end alone; it was
+// measured in shared memory only.
 i64 strips_under_way(const Ranks& ranks) { return std::max<i64>(8 / ranks.size(), 1); }
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.
@@ -247,7 +247,7 @@ void GradientTree::join(Ranks& ranks, const Row& row) {
         add_in_place(left.numbers, right.numbers);
       });
     const std::span<std::byte> total = bytes(sum.at(0).numbers);
-    if (own_nodes > 1) std::ranges::copy(total, flight.back[static_cast<size_t>(me)].begin());
+    if (own_nodes > 1) std::copy(total.begin(), total.end(), flight.back[static_cast<size_t>(me)].begin());
     flight.under_way = ranks.start(Ranks::Sent(flight.back.size(), total), flight.back);
   };
   const auto end = [&](const Strip& strip, Flight& flight) {

@@ -7,6 +7,7 @@
 #include "core/products/bf16.h"
 #include "core/products/packing.h"
 #include "core/products/pair_kernels.h"
+#include "core/products/thin_product.h"
 
 namespace orrery::kernels {
 

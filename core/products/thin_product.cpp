@@ -1,11 +1,12 @@
 // Chapter 8. Dot products of a few rows of x with many rows of W.
 #include "core/products/thin_product.h"
 
+#include <type_traits>
 #include <utility>
 
 #include "core/machine/parallel.h"
 #include "core/machine/vector.h"
-#include "core/products/pairs.h"
+#include "core/products/bf16.h"
 
 namespace orrery::kernels {
 namespace {
@@ -48,21 +49,20 @@ template <class T, i64 count = VectorOf<T>::lanes> Vector<T> sums_of_lanes(const
   }
 }
 
-// How rows of W are read: as they are, or rounded to bf16 on the way into a register.
-struct Exact {
-  template <class T> static T read(T w) { return w; }
-};
-struct Rounded {
-  static float read(float w) { return rounded_to_bf16(w); }
-  static Vector<float> read(const Vector<float>& w) {
-    using Bits [[gnu::vector_size(sizeof(Vector<float>))]] = u32;
+// A number or a vector of W as a product reads it: rounded, if need be, on its way into a register.
+template <Factors factors, class V> V factor(const V& w) {
+  using Bits [[gnu::vector_size(sizeof(V))]] = u32;
+  if constexpr (factors == Factors::exact)
+    return w;
+  else if constexpr (std::is_same_v<V, float>)
+    return rounded_to_bf16(w);
+  else
     return rounded_to_bf16<Bits>(w);
-  }
-};
+}
 
 // The rest of a row, which does not fill a vector. Not inlined, so that it is compiled the same for every block.
-template <class Form, class T> [[gnu::noinline]] T with_rest(T total, const T* x, const T* w, i64 n) {
-  for (i64 i = 0; i < n; ++i) total += x[i] * Form::read(w[i]);
+template <Factors factors, class T> [[gnu::noinline]] T with_rest(T total, const T* x, const T* w, i64 n) {
+  for (i64 i = 0; i < n; ++i) total += x[i] * factor<factors>(w[i]);
   return total;
 }
 
@@ -77,7 +77,7 @@ template <class T> Vector<T> loaded(const T* from) {
 // Adds to sum[r * step + j], in lanes, the products of `rows` rows of x with `columns` rows of W: enough sums that no
 // addition has to wait for the one before it. Vectors of the factor with fewer rows are kept in registers while those
 // of the other one are read in turn. Returns how many numbers of each row were used: those that fill vectors.
-template <class Form, class T, int rows, int columns>
+template <Factors factors, class T, int rows, int columns>
 i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vector<T>* sum, int step) {
   constexpr i64 lanes = VectorOf<T>::lanes;
   constexpr bool keeps_x = rows < columns;
@@ -89,7 +89,7 @@ i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vecto
   i64 p = 0;
   for (; p + lanes <= k; p += lanes) {
     const auto of_x = [&](int r) { return loaded(x + r * x_stride + p); };
-    const auto of_W = [&](int j) { return Form::read(loaded(W + j * W_stride + p)); };
+    const auto of_W = [&](int j) { return factor<factors>(loaded(W + j * W_stride + p)); };
     for (int j = 0; j < columns; ++j) __builtin_prefetch(ahead + j * W_stride + p, 0, rows == 1 ? 3 : 2);
     Vector<T> kept[kept_rows];
     for (int i = 0; i < kept_rows; ++i) kept[i] = keeps_x ? of_x(i) : of_W(i);
@@ -103,7 +103,7 @@ i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vecto
 
 // `rows` rows of x with `columns` rows of W. With one row of x, more than a few rows of W at once would need more
 // addresses than there are registers.
-template <class Form, class T, int rows, int columns>
+template <Factors factors, class T, int rows, int columns>
 void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 c_stride) {
   constexpr i64 lanes = VectorOf<T>::lanes, vectors = (rows * columns + lanes - 1) / lanes;
   constexpr int at_once = rows == 1 ? std::min(columns, 4) : columns;
@@ -111,7 +111,7 @@ void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 
   Vector<T> sum[vectors * lanes] = {};
   i64 p = 0;
   for (int j = 0; j < columns; j += at_once)
-    p = add_vectors<Form, T, rows, at_once>(x, x_stride, W + j * W_stride, W_stride, k, sum + j, columns);
+    p = add_vectors<factors, T, rows, at_once>(x, x_stride, W + j * W_stride, W_stride, k, sum + j, columns);
   T total[vectors * lanes];
   for (i64 v = 0; v < vectors; ++v) {
     const Vector<T> combined = sums_of_lanes<T>(sum + v * lanes);
@@ -120,39 +120,42 @@ void block(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, T* c, i64 
   for (int r = 0; r < rows; ++r) {
     for (int j = 0; j < columns; ++j) {
       T& dot = total[r * columns + j];
-      if (p < k) dot = with_rest<Form>(dot, x + r * x_stride + p, W + j * W_stride + p, k - p);
+      if (p < k) dot = with_rest<factors>(dot, x + r * x_stride + p, W + j * W_stride + p, k - p);
       c[r * c_stride + j] += dot;
     }
   }
 }
 
-template <class Form, class T, int rows>
+template <Factors factors, class T, int rows>
 void strip(const T* x, i64 x_stride, const Mat<const T>& W, T* c, i64 c_stride) {
   constexpr int columns = columns_of(rows);
   i64 j = 0;
   for (; j + columns <= W.rows; j += columns)
-    block<Form, T, rows, columns>(x, x_stride, W.data + j * W.stride, W.stride, W.cols, c + j, c_stride);
+    block<factors, T, rows, columns>(x, x_stride, W.data + j * W.stride, W.stride, W.cols, c + j, c_stride);
   for (; j < W.rows; ++j)
-    block<Form, T, rows, 1>(x, x_stride, W.data + j * W.stride, W.stride, W.cols, c + j, c_stride);
+    block<factors, T, rows, 1>(x, x_stride, W.data + j * W.stride, W.stride, W.cols, c + j, c_stride);
 }
 
 // A group of rows of W with all rows of x: `rows` rows of x at a time, then the rest.
-template <class Form, class T, int rows = most_rows> void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
+template <Factors factors, class T, int rows = most_rows>
+void add_group(Mat<const T> x, const Mat<const T>& W, Mat<T> c) {
   for (; x.rows >= rows; x.rows -= rows, x.data += rows * x.stride, c.data += rows * c.stride)
-    strip<Form, T, rows>(x.data, x.stride, W, c.data, c.stride);
-  if constexpr (rows > 1) add_group<Form, T, rows - 1>(x, W, c);
+    strip<factors, T, rows>(x.data, x.stride, W, c.data, c.stride);
+  if constexpr (rows > 1) add_group<factors, T, rows - 1>(x, W, c);
 }
 
-template <class Form, class T> void add_groups(const Mat<const T>& x, const Mat<const T>& W, const Mat<T>& c) {
+template <Factors factors, class T> void add_groups(const Mat<const T>& x, const Mat<const T>& W, const Mat<T>& c) {
   for (i64 j = 0; j < W.rows; j += group) {
     const i64 end = std::min(W.rows, j + group);
-    add_group<Form, T>(x, part_of(W, {j, end, 0, W.cols}), part_of(c, {0, c.rows, j, end}));
+    add_group<factors, T>(x, part_of(W, {j, end, 0, W.cols}), part_of(c, {0, c.rows, j, end}));
   }
 }
 
 }  // namespace
 
-template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) { add_groups<Exact, T>(x, W, c); }
+template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c) {
+  add_groups<Factors::exact, T>(x, W, c);
+}
 
 void add_rounded_thin_product(Mat<const float> x, Mat<const float> W, Mat<float> c) {
   constexpr i64 rows = thin_rows, depth = 512;
@@ -160,8 +163,8 @@ void add_rounded_thin_product(Mat<const float> x, Mat<const float> W, Mat<float>
   for (i64 p = 0; p < W.cols; p += depth)
     for (i64 i = 0; i < c.rows; i += rows) {
       const i64 p_end = std::min(W.cols, p + depth), i_end = std::min(c.rows, i + rows);
-      add_groups<Rounded, float>(rounded_part(x, {i, i_end, p, p_end}, rounded), part_of(W, {0, W.rows, p, p_end}),
-                                 part_of(c, {i, i_end, 0, c.cols}));
+      add_groups<Factors::bf16, float>(rounded_part(x, {i, i_end, p, p_end}, rounded),
+                                       part_of(W, {0, W.rows, p, p_end}), part_of(c, {i, i_end, 0, c.cols}));
     }
 }
 
@@ -195,8 +198,13 @@ void thin_product(Mat<const T> x, Mat<const T> W, Mat<T> c, bool accumulate, con
     } else if (!accumulate) {
       set_to_zero<T>({c.data + begin, c.rows, end - begin, c.stride});
     }
-    const Mat<const T> W_part{W.data + begin * W.stride, end - begin, W.cols, W.stride};
-    add_product<T>(factors, x, W_part, part_of(c, tile), Trans::b, add_thin_product<T>);
+    const Mat<const T> W_part = part_of(W, {begin, end, 0, W.cols});
+    if constexpr (std::is_same_v<T, float>) {
+      factors == Factors::bf16 ? add_rounded_thin_product(x, W_part, part_of(c, tile))
+                               : add_thin_product<T>(x, W_part, part_of(c, tile));
+    } else {
+      add_thin_product<T>(x, W_part, part_of(c, tile));
+    }
     if (finish) finish(tile);
   });
 }

@@ -5,7 +5,7 @@
 // place, and each is multiplied with every row of x: c[i, j] += <x_i, w_j>. A sum runs over as many lanes as a vector
 // has, which are combined in a fixed order. So each number of c is a function of its two rows alone: it depends neither
 // on the number of threads nor on the rest of the product. Speeds next to OpenBLAS's: apps/measure/bench/README.md.
-// Factors in bf16 go by another kernel where the CPU has one (core/products/pairs.h).
+// Factors in bf16 are rounded on the way: instructions for bf16 multiply blocks of 32 rows, most of them empty here.
 // Shapes: x [m, k], W [n, k] with rows `stride` apart, c [m, n].
 #pragma once
 
@@ -28,8 +28,7 @@ template <class T> void add_thin_product(Mat<const T> x, Mat<const T> W, Mat<T> 
 void add_rounded_thin_product(Mat<const float> x, Mat<const float> W, Mat<float> c);
 
 /// The number of tiles of a product with W [n, k]. If W is small, it is 1; otherwise each tile has about
-/// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles are the same for any number of
-/// threads, and do not affect the bits of exact factors.
+/// `elementwise_grain` numbers of W, in whole blocks of `thin_tile_step` rows. Tiles do not affect the bits.
 i64 thin_tiles(i64 n, i64 k);
 
 /// Computes what `gemm` does with Trans::b, in parallel over the rows of W. A tile is a range of columns of c. Sizes

@@ -72,7 +72,11 @@ std::vector<JoinedModel> measure_joining(Ranks& ranks, const BenchOptions& optio
                                          std::vector<std::pair<i64, double>>& of_two) {
   FirstRanks two(ranks, 2);
   const auto by_two = [&](const std::function<void()>& work) {
-    if (ranks.rank() < 2) work();
+    try {
+      if (ranks.rank() < 2) work();
+    } catch (...) {  // the others wait for these two alone
+      ranks.end_all(ranks.name_of(ranks.rank()) + ": " + message_of(std::current_exception()));
+    }
     ranks.meet(1e9);  // without keeping cores busy
   };
   constexpr i64 sizes[] = {1 << 6, 1 << 18, 1 << 20, 1 << 22, 1 << 23};
@@ -149,9 +153,10 @@ JoiningTime fitted_to_two(const std::vector<std::pair<i64, double>>& measured) {
     l += one;
     x += bytes;
   }
-  const double determinant = ll * xx - lx * lx;
+  const double determinant = ll * xx - lx * lx, slope = ll * x - lx * l;
   check(determinant > 0, "bench ranks", "two sizes at least are needed to fit latency and bandwidth");
-  return {.latency = (l * xx - x * lx) / determinant, .bandwidth = determinant / (ll * x - lx * l)};
+  check(slope > 0, "bench ranks", "larger gradients took no longer: measure again, with more --steps");
+  return {.latency = std::max(0.0, (l * xx - x * lx) / determinant), .bandwidth = determinant / slope};
 }
 
 int bench_ranks(const BenchOptions& options) {
@@ -162,6 +167,7 @@ int bench_ranks(const BenchOptions& options) {
     std::vector<std::pair<i64, double>> of_two;
     const std::vector<JoinedModel> rows = measure_joining(*ranks, options, of_two);
     if (!ranks->is_first()) return done;
+    ranks->others_end();
     const JoiningTime time = fitted_to_two(of_two);
     print_joining(rows, time, ranks->size());
     nlohmann::ordered_json results = {{"ranks", ranks->size()},

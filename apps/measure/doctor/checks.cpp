@@ -69,6 +69,16 @@ Finding power_finding(const SystemFiles& files) {
   return {Verdict::ok, subject, "clock up to " + limit};
 }
 
+namespace {
+
+// What is measured chooses how products are computed; afterwards they are computed as before.
+struct ProductsAsBefore {
+  const ProductOptions before{.by_blas = uses_blas(), .bf16 = uses_bf16()};
+  ~ProductsAsBefore() { use_products(before); }
+};
+
+}  // namespace
+
 Speed measured_speed_of(const Machine& machine) {
   // A product takes a millisecond: beside other programs, some runs are not interrupted. It has rows for every core.
   // The clock may change at any time, so all three are measured in turn.
@@ -78,8 +88,8 @@ Speed measured_speed_of(const Machine& machine) {
   const int cores = std::min(machine.threads, machine.allowed);
   const i64 rows = std::max<i64>(n, n / 2 * cores);
   Speed best;
-  const ProductOptions before{.by_blas = uses_blas(), .bf16 = uses_bf16()};
-  use_products({.by_blas = before.by_blas});  // the peak is that of f32
+  const ProductsAsBefore scope;
+  use_products({.by_blas = scope.before.by_blas});  // the peak is that of f32
   const Stopwatch watch;
   for (int round = 0; round < rounds && (round == 0 || watch.seconds() < too_long); ++round) {
     best.peak = std::max(best.peak, peak_speed(machine.level, cores, of_peak));
@@ -87,7 +97,6 @@ Speed measured_speed_of(const Machine& machine) {
     best.blas = std::max(
         best.blas, measured_speed({"one on each thread", Trans::none, n, n, n, std::max(2, machine.threads)}, true));
   }
-  use_products(before);
   return best;
 }
 
@@ -98,8 +107,8 @@ Finding speed_finding(const Speed& speed, bool busy, const Machine& machine) {
                     text = numbers(
                         "products reach %.0f GF/s by %s and %.0f by OpenBLAS%s: %.0f and %.0f %% of what the CPU "
                         "can do (%.0f)",
-                        1e-9 * speed.ours, machine.uses_blas ? "OpenBLAS in tiles" : "our kernels",
-                        1e-9 * speed.blas, machine.uses_blas ? " at once" : ", which none uses", 100 * ours, 100 * blas,
+                        1e-9 * speed.ours, machine.uses_blas ? "OpenBLAS in tiles" : "our kernels", 1e-9 * speed.blas,
+                        machine.uses_blas ? " at once" : ", which none uses", 100 * ours, 100 * blas,
                         1e-9 * speed.peak);
   const double used = machine.uses_blas ? blas : ours;
   if (used >= good) return {Verdict::ok, subject, text};
@@ -118,15 +127,14 @@ Finding bf16_finding(const std::string& arithmetic, double times_f32) {
 }
 
 double bf16_speed_in_f32() {
-  const ProductOptions before{.by_blas = uses_blas(), .bf16 = uses_bf16()};
+  const ProductsAsBefore scope;
   const auto speed = [](bool bf16) {
     constexpr i64 n = 512;
     use_products({.bf16 = bf16});
     return measured_speed({"one", Trans::none, n * threads(), n, n});
   };
-  const double f32_speed = speed(false), times = speed(true) / f32_speed;
-  use_products(before);
-  return times;
+  const double f32_speed = speed(false);
+  return speed(true) / f32_speed;
 }
 
 std::vector<Finding> all_findings(const Machine& machine, Speed& speed) {

@@ -141,4 +141,5 @@ TEST_CASE("the time that ranks take to join gradients is fitted to what two of t
   CHECK(found.of(0, 2) == doctest::Approx(0.001));
   CHECK(found.of(1'000'000, 2) == doctest::Approx(0.001 + 0.04));
   CHECK(found.of(1'000'000, 4) == doctest::Approx(0.001 + 0.06));
+  CHECK_THROWS_AS(fitted_to_two({{100, 2.0}, {10'000, 1.0}}), Error);
 }
