@@ -180,7 +180,8 @@ TEST_CASE("a number that no program prints is found, in prose, tables and formul
   const std::string missing = "\nno program of this chapter prints ";
   CHECK(problems("y is 0.26.\n") == missing + "0.26");
   CHECK(problems("y is -0.25.\n") == missing + "-0.25");
-  CHECK(problems("dx is 0.5.\n") == missing + "0.5");
+  CHECK(problems("dx is 0.51, 0.50, 0.01 or -0.5, a half.\n") == missing + "0.51");
+  CHECK(problems("$16/25 = 0.64$, $(16/25)^{10} = 0.0115$ \u548c (1/3)^2 = 0.11, $2/3 = 0.66$\n") == missing + "0.66");
   CHECK(problems("| x | 0.75 |\n$$\n\\frac{0.85}{2}\n$$\n") == missing + "0.75" + missing + "0.85");
   CHECK(
       problems(
