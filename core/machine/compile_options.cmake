@@ -35,7 +35,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
                          -Wno-stringop-overread)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-  target_compile_options(orrery_options INTERFACE -Wno-pass-failed)  # a loop left scalar is slower, not wrong
+  # A loop left scalar is slower, not wrong. A comma that joins statements hides one of them.
+  target_compile_options(orrery_options INTERFACE -Wno-pass-failed -Wcomma)
 endif()
 if(ORRERY_SANITIZE)
   target_compile_options(orrery_options INTERFACE -fsanitize=${ORRERY_SANITIZE} -fno-sanitize-recover=all)

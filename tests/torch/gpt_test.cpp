@@ -104,7 +104,10 @@ TEST_CASE("promise 9: a folder of Hugging Face's GPT-2 has its tokens and logits
                                                                           : 0};
     std::vector<i32> written;
     Rng unused(1);
-    const auto take = [&](i32 token) { return written.push_back(token), true; };
+    const auto take = [&](i32 token) {
+      written.push_back(token);
+      return true;
+    };
     nn::generate(model, prompt, 12, {.temperature = 0}, unused, take, constraints);
     CHECK(written == tokens_of(expected.at("greedy." + name)));
     if (!expected.contains("beam." + name)) continue;

@@ -51,7 +51,9 @@ std::pair<double, std::string> results(const std::unique_ptr<Ranks>& ranks) {
   for (i64 i = begin; i < end; tree.take(i++)) p.mutable_gradient() = full({1}, gradients[i]);
   tree.finish(*ranks);
   ToyRecipe recipe;
-  recipe.batch = 8, recipe.micro_batches = 5, recipe.steps = 10;
+  recipe.batch = 8;
+  recipe.micro_batches = 5;
+  recipe.steps = 10;
   ToyTrainingTask task(recipe);
   Trainer trainer(task, *ranks);
   while (!trainer.finished()) trainer.step();

@@ -164,8 +164,11 @@ TEST_CASE("greedy decoding and sampling keep to constraints: a prefix, no n-gram
     std::vector<i32> written = prompt;
     Rng rng(5), same(5);
     const nn::SamplingOptions sampling{.temperature = 0.5};
-    generate(
-        gpt, prompt, 5, sampling, rng, [&](i32 token) { return written.push_back(token), true; }, constraints);
+    const auto take = [&](i32 token) {
+      written.push_back(token);
+      return true;
+    };
+    generate(gpt, prompt, 5, sampling, rng, take, constraints);
     for (size_t length = prompt.size(); length < written.size() && length < 8; ++length) {
       const std::vector<i32> before(written.begin(), written.begin() + static_cast<std::ptrdiff_t>(length));
       nn::Pass pass;
