@@ -65,8 +65,8 @@ struct Grid {
 };
 
 // The grid whose largest tile takes the least time, in multiply-adds for each inner number. A tile packs its rows of A
-// and its columns of B, and to pack a number takes about as long as `packing` multiply-adds (for tiles, 100
-// makes some products 4 to 20 % faster than 8: apps/measure/bench/README.md). Tiles are made of whole blocks.
+// and its columns of B, and to pack a number takes about as long as `packing` multiply-adds
+// (apps/measure/bench/README.md). Tiles are made of whole blocks.
 Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip, i64 packing) {
   const i64 most = threads_for(m * n * k), row_blocks = std::max<i64>(1, blocks_in(m, block)),
             strips = std::max<i64>(1, blocks_in(n, strip));
@@ -88,9 +88,9 @@ template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
 
 // A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step`
 // inner numbers, `stored` elements of `bytes` bytes for each, at least `least_depth` at once. Of B, which is read by
-// rows, `panel` columns are packed at once. `packing` is for grid_of. A form also says how a packed block of A, with as many rows as c, is
-// multiplied with the packed strips of a panel: it does `work` on c while that is in a cache, and may fetch `next`,
-// which is packed after it. `begin` and `end` enclose the work of a thread on a tile.
+// rows, `panel` columns are packed at once; `packing` is what grid_of needs. A form also says how a packed block of A,
+// with as many rows as c, is multiplied with the packed strips of a panel: it does `work` on c while that is in a
+// cache, and may fetch `next`, which is packed after it. `begin` and `end` enclose the work of a thread on a tile.
 
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
