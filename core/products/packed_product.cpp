@@ -25,6 +25,9 @@ constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
 // for each of which a block of C stays in registers.
 constexpr i64 columns_read_once = 128, numbers_read_once = 32768;
 
+// A C that is far larger than a core's cache is written once, if the inner size is not above this.
+constexpr i64 depth_of_far = 1024, bytes_of_far = 1 << 23;
+
 // A strip of B has the columns of a block of C. Where several blocks of A need them, the strips of at most this many
 // columns are kept.
 constexpr i64 most_columns = 1024;
@@ -62,10 +65,9 @@ struct Grid {
 };
 
 // The grid whose largest tile takes the least time, in multiply-adds for each inner number. A tile packs its rows of A
-// and its columns of B, and to pack a number takes about as long as `packing` multiply-adds. Tiles are made of whole
-// blocks.
-Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip) {
-  constexpr i64 packing = 8;
+// and its columns of B, and to pack a number takes about as long as `packing` multiply-adds
+// (apps/measure/bench/README.md). Tiles are made of whole blocks.
+Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip, i64 packing) {
   const i64 most = threads_for(m * n * k), row_blocks = std::max<i64>(1, blocks_in(m, block)),
             strips = std::max<i64>(1, blocks_in(n, strip));
   Grid best{m, n, row_blocks * block, strips * strip};
@@ -81,19 +83,19 @@ Grid grid_of(i64 m, i64 n, i64 k, i64 block, i64 strip) {
   return best;
 }
 template <class Form> Grid grid_for(i64 m, i64 n, i64 k) {
-  return grid_of(m, n, k, Form::rows, std::max<i64>(Form::width, 16));
+  return grid_of(m, n, k, Form::rows, std::max<i64>(Form::width, 16), Form::packing);
 }
 
 // A form says how factors are packed: `rows` rows of A and `width` columns of B at a time, and a multiple of `step`
 // inner numbers, `stored` elements of `bytes` bytes for each, at least `least_depth` at once. Of B, which is read by
-// rows, `panel` columns are packed at once. A form also says how a packed block of A, with as many rows as c, is
-// multiplied with the packed strips of a panel: it does `work` on c while that is in a cache, and may fetch `next`,
-// which is packed after it. `begin` and `end` enclose the work of a thread on a tile.
+// rows, `panel` columns are packed at once; `packing` is what grid_of needs. A form also says how a packed block of A,
+// with as many rows as c, is multiplied with the packed strips of a panel: it does `work` on c while that is in a
+// cache, and may fetch `next`, which is packed after it. `begin` and `end` enclose the work of a thread on a tile.
 
 // As they are or rounded, for small_product.h.
 template <class T, bool rounds> struct InOrder {
   using Packed = T;
-  static constexpr i64 rows = block_rows, width = strip_width<T>, panel = 64, step = 8, bytes = sizeof(T);
+  static constexpr i64 rows = block_rows, width = strip_width<T>, panel = 64, step = 8, bytes = sizeof(T), packing = 8;
   // Wide vectors read a strip from the second cache as fast as from the first: C is read and written less often.
   static constexpr i64 least_depth = vector_registers == 32 ? 512 : 1;
   static constexpr bool reads_in_place = !rounds;
@@ -147,7 +149,7 @@ template <class T, class Form> class TileProduct {
       : form_(form),
         in_place_(Form::reads_in_place &&
                   (rows <= rows_in_place || columns <= columns_in_place || k <= depth_in_place)),
-        depth_(even_part(k, std::max(blocking<Form>().depth, Form::least_depth), Form::step)),
+        depth_(even_part(k, depth_for(rows, columns, k), Form::step)),
         rows_(even_part(rows, blocking<Form>().block_bytes / (depth_ * Form::bytes), Form::rows)),
         columns_(in_place_ || rows <= rows_ ? panel : std::min(blocks_in(columns, panel) * panel, most_columns)),
         keeps_(columns_ > panel) {}
@@ -179,6 +181,10 @@ template <class T, class Form> class TileProduct {
   }
 
  private:
+  static i64 depth_for(i64 rows, i64 columns, i64 k) {
+    const bool far = rows * columns * i64{sizeof(T)} > bytes_of_far && k <= depth_of_far;
+    return far ? k : std::max(blocking<Form>().depth, Form::least_depth);
+  }
   static void unpacked(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add) {
     if (c.rows <= rows_in_place && c.cols >= columns_read_once && k * c.cols >= numbers_read_once)
       return few_rows_product<T>(a, {b_t.data, k, c.cols, b_t.column}, c, add);
@@ -293,6 +299,7 @@ const Bf16Kernel& bf16_kernel() {
   static const Bf16Kernel chosen = [] {
     Bf16Kernel choice;
     for (const PairKernel& usable : usable_pair_kernels()) {
+      if (!usable.pays) continue;
       if (agrees_with_plain_form(usable)) {
         choice.kernel = usable;
         break;

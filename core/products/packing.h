@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "core/machine/vector.h"
@@ -64,38 +65,72 @@ struct PartWork {
   Tile moved(const Tile& t) const { return {t.row + row, t.row_end + row, t.column + column, t.column_end + column}; }
 };
 
+/// Vector `part` of x0, y0, z0, x1, y1, z1, ..., where x0 stands for lanes 0 and 1 of x, x1 for lanes 2 and 3.
+template <size_t part, class V, size_t... l>
+static V pairs_in_turn(const V& x, const V& y, const V& z, std::index_sequence<l...>) {
+  constexpr size_t lanes = sizeof...(l);
+  constexpr auto whose = [](size_t lane) { return (part * lanes + lane) / 2 % 3; };
+  constexpr auto from = [](size_t lane) { return (part * lanes + lane) / 6 * 2 + lane % 2; };
+  const V of_two = __builtin_shufflevector(x, y, (whose(l) == 1 ? lanes + from(l) : from(l))...);
+  return __builtin_shufflevector(of_two, z, (whose(l) == 2 ? lanes + from(l) : l)...);
+}
+/// Stores the vectors v[0] to v[5] lane by lane: first two of them in turn, then three pairs.
+template <class V, class T, size_t... l>
+static void store_six_in_turn(const V* v, T* to, std::index_sequence<l...> all) {
+  constexpr size_t lanes = sizeof...(l);
+  const auto store_half = [&]<size_t first>(T* half, std::integral_constant<size_t, first>) {  // lanes from `first` on
+    const auto two = [&](int i) { return __builtin_shufflevector(v[i], v[i + 1], (l % 2 * lanes + first + l / 2)...); };
+    const V x = two(0), y = two(2), z = two(4);
+    store(pairs_in_turn<0>(x, y, z, all), half);
+    store(pairs_in_turn<1>(x, y, z, all), half + lanes);
+    store(pairs_in_turn<2>(x, y, z, all), half + 2 * lanes);
+  };
+  store_half(to, std::integral_constant<size_t, 0>());
+  store_half(to + 3 * lanes, std::integral_constant<size_t, lanes / 2>());
+}
+
 // `pack` and `pack_panels` prefetch what is read next, since the CPU does not foresee what lies in many rows. A
 // prefetch never fails, so it may go beyond the matrix.
 
 /// Rows [0, rows) of `from`, at most `width` of them, and columns [0, depth) become columns of `to`, which are `width`
-/// apart and padded with zeros. A few numbers beyond them may be overwritten.
+/// apart and padded with zeros.
 template <class T, i64 width> static void pack(const Strided<T>& from, i64 rows, i64 depth, T* to) {
-  constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T), line = 64 / sizeof(T),
-                at_once = width % lanes == 0 ? 1 : width / lanes + 1;
-  using Vector = typename VectorOf<T, lanes>::type;
-  const auto square = [&](i64 i, i64 p) {  // at_once of them: `lanes` columns of rows i, i + 1, ...
-    Vector v[at_once][lanes];
-    for (i64 x = 0; x < at_once; ++x) {
-      for (i64 r = 0; r < lanes; ++r) {
-        const i64 row = i + x * lanes + r;
-        v[x][r] = row < std::min(width, rows) ? load<Vector>(from.data + row * from.row + p) : Vector{};
-      }
-      transpose_vectors<lanes>(v[x]);
-    }
-    for (i64 r = 0; r < lanes; ++r)  // what goes beyond `width` is overwritten by the next column
-      for (i64 x = 0; x < at_once; ++x) store(v[x][r], to + (p + r) * width + i + x * lanes);
+  constexpr i64 line = 64 / sizeof(T), page = 4096 / sizeof(T);
+  const auto row = [&]<class Vector>(i64 r, i64 p, Vector) {
+    return r < rows ? load<Vector>(from.data + r * from.row + p) : Vector{};
   };
   i64 p = 0;
-  // A cache line of each row is read whole, since many rows may compete for one place in the nearest cache.
-  for (; from.column == 1 && width % lanes == 0 && p + line <= depth; p += line)
-    for (i64 i = 0; i < width; i += lanes) {
-      for (i64 r = 0; r < lanes; ++r) __builtin_prefetch(from.data + (i + r + width) * from.row + p);
-      for (i64 part = 0; part < line; part += lanes) square(i, p + part);
+  if constexpr (width == 6) {
+    using Vector = typename VectorOf<T>::type;
+    constexpr i64 lanes = VectorOf<T>::lanes;
+    for (; from.column == 1 && p + lanes <= depth; p += lanes) {
+      Vector v[width];
+      for (i64 r = 0; r < width; ++r) {
+        __builtin_prefetch(from.data + (r + width) * from.row + p);
+        v[r] = row(r, p, Vector{});
+      }
+      store_six_in_turn(v, to + p * width, std::make_index_sequence<lanes>());
     }
-  for (; from.column == 1 && p + lanes <= depth; p += lanes) {
-    if (p % line == 0)
-      for (i64 i = 0; i < width; ++i) __builtin_prefetch(from.data + (i + width) * from.row + p);
-    for (i64 i = 0; i < width; i += at_once * lanes) square(i, p);
+  } else {
+    // A cache line of each row is read whole, since many rows may compete for one place in the nearest cache. The next
+    // rows are not prefetched where each lies in a page of its own: the CPU keeps the addresses of about 96.
+    constexpr i64 lanes = std::min<i64>(vector_bytes, 32) / sizeof(T);
+    static_assert(width % lanes == 0 && line % lanes == 0);
+    using Vector = typename VectorOf<T, lanes>::type;
+    while (from.column == 1 && p + lanes <= depth) {
+      const i64 begin = p;
+      p = std::min(p + line, depth / lanes * lanes);
+      for (i64 i = 0; i < width; i += lanes) {
+        for (i64 r = i; r < i + lanes && from.row < page; ++r)
+          __builtin_prefetch(from.data + (r + width) * from.row + begin);
+        for (i64 part = begin; part < p; part += lanes) {
+          Vector v[lanes];
+          for (i64 r = 0; r < lanes; ++r) v[r] = row(i + r, part, Vector{});
+          transpose_vectors<lanes>(v);
+          for (i64 r = 0; r < lanes; ++r) store(v[r], to + (part + r) * width + i);
+        }
+      }
+    }
   }
   for (; p < depth; ++p)
     for (i64 i = 0; i < width; ++i) to[p * width + i] = i < rows ? from.data[i * from.row + p * from.column] : T{0};

@@ -34,6 +34,7 @@ struct PairKernel {
   PackSquare pack;
   PairBlock block;
   PairBlock plain;
+  bool pays;        ///< it is faster than f32 here
   void (*begin)();  ///< to be called by a thread before its first block, and `end` after its last
   void (*end)();
 };
@@ -49,9 +50,9 @@ std::vector<PairKernel> usable_pair_kernels();
 /// The plain forms as kernels.
 std::vector<PairKernel> plain_pair_kernels();
 
-/// The kernel that multiplies bf16 here: the fastest that this CPU can run and that agrees with its plain form
-/// (packed_product.h). Without one, factors are rounded, and multiplied as f32. Chosen by the first call, which must
-/// not come from a task.
+/// The kernel that multiplies bf16 here: the fastest that this CPU can run, that is faster than f32, and that agrees
+/// with its plain form (packed_product.h). Without one, factors are rounded, and multiplied as f32. Chosen by the first
+/// call, which must not come from a task.
 struct Bf16Kernel {
   std::optional<PairKernel> kernel{};
   std::string wrong{};  ///< one that failed; "" if none did

@@ -14,7 +14,7 @@ namespace orrery::kernels {
 /// The form of TileProduct (packed_product.cpp) for a kernel of pairs.
 struct Pairs {
   using Packed = u32;
-  static constexpr i64 rows = pair_block, width = pair_block, panel = 256, step = pair_block, bytes = 2;
+  static constexpr i64 rows = pair_block, width = pair_block, panel = 256, step = pair_block, bytes = 2, packing = 100;
   // A strip in the second cache is as good for tiles as one in the first: what costs is to read and write C for each
   // part of the inner index.
   static constexpr i64 least_depth = 2048;
