@@ -2,11 +2,15 @@
 #include "core/random.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 #include <numeric>
 
 #include "core/error.h"
+#include "core/machine/parallel.h"
+#include "core/machine/vector.h"
 
 namespace orrery {
 
@@ -52,64 +56,77 @@ std::vector<i64> Rng::permutation(i64 count) {
 
 namespace {
 
-// Computes blocks `first`, `first + 1`, ... of a draw; word w of the b-th block is words[4 b + w]. This is philox4x32
-// of random.h, written so that each line works on all blocks at once.
-template <size_t blocks_at_once> void philox_blocks(const Draw& draw, u64 first, u32* words) {
-  // Each word is held in 64 bits, with the upper half 0, so that the widening products need no unpacking.
-  std::array<u64, blocks_at_once> c0, c1, c2, c3;
-  for (size_t b = 0; b < blocks_at_once; ++b) {
-    const u64 block = first + b;
-    c0[b] = static_cast<u32>(block);
-    c1[b] = draw.step;
-    c2[b] = static_cast<u32>(draw.micro * Draw::most_micro + static_cast<u32>(block >> 32));
-    c3[b] = draw.index;
+// A word of 32 bits in the lower half of each lane; the upper half is not used.
+using Words = kernels::VectorOf<u64>::type;
+constexpr i64 lanes = kernels::VectorOf<u64>::lanes;
+
+// The products of the words. Of lane * lane GCC 12 would multiply all 64 bits with AVX-512 (vpmullq), which takes half
+// of dropout's time.
+Words products(const Words& a, u64 b) {
+#if defined(__AVX512F__)
+  constexpr __mmask8 all = 0xFF;  // without a mask, GCC 12 warns of a number without a value in its own header
+  return (Words)_mm512_maskz_mul_epu32(all, (__m512i)a, _mm512_set1_epi64(static_cast<long long>(b)));
+#elif defined(__AVX2__)
+  return (Words)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(static_cast<long long>(b)));
+#elif defined(__x86_64__) && !defined(__AVX__)
+  return (Words)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(static_cast<long long>(b)));
+#else
+  return (a & 0xFFFFFFFF) * b;
+#endif
+}
+
+// Computes the decisions of blocks `first`, `first + 1`, ... of a draw, as many as `vectors` vectors have lanes. This is
+// philox4x32 of random.h, written so that each line works on all blocks at once.
+template <i64 vectors> void philox_blocks(const Draw& draw, u64 first, u16* decisions) {
+  Words c0[vectors], c1[vectors], c2[vectors], c3[vectors];
+  for (i64 v = 0; v < vectors; ++v) {
+    for (i64 lane = 0; lane < lanes; ++lane) c0[v][lane] = first + static_cast<u64>(v * lanes + lane);
+    c1[v] = Words{} + draw.step;
+    c2[v] = (c0[v] >> 32) + draw.micro * Draw::most_micro;
+    c3[v] = Words{} + draw.index;
   }
-  u64 key0 = static_cast<u32>(draw.seed), key1 = draw.seed >> 32;
+  u64 key0 = draw.seed, key1 = draw.seed >> 32;
+#pragma GCC unroll 10
   for (int round = 0; round < 10; ++round) {
-#pragma omp simd
-    for (size_t b = 0; b < blocks_at_once; ++b) {
-      const u64 low = u64{0xD2511F53} * static_cast<u32>(c0[b]), high = u64{0xCD9E8D57} * static_cast<u32>(c2[b]);
-      c0[b] = (high >> 32) ^ c1[b] ^ key0;
-      c1[b] = high & 0xFFFFFFFF;
-      c2[b] = (low >> 32) ^ c3[b] ^ key1;
-      c3[b] = low & 0xFFFFFFFF;
+    for (i64 v = 0; v < vectors; ++v) {
+      const Words low = products(c0[v], 0xD2511F53), high = products(c2[v], 0xCD9E8D57);
+      c0[v] = (high >> 32) ^ c1[v] ^ key0;
+      c1[v] = high;
+      c2[v] = (low >> 32) ^ c3[v] ^ key1;
+      c3[v] = low;
     }
-    key0 = (key0 + 0x9E3779B9) & 0xFFFFFFFF;
-    key1 = (key1 + 0xBB67AE85) & 0xFFFFFFFF;
+    key0 += 0x9E3779B9;
+    key1 += 0xBB67AE85;
   }
-#pragma omp simd
-  for (size_t b = 0; b < blocks_at_once; ++b) {
-    words[4 * b] = static_cast<u32>(c0[b]);
-    words[4 * b + 1] = static_cast<u32>(c1[b]);
-    words[4 * b + 2] = static_cast<u32>(c2[b]);
-    words[4 * b + 3] = static_cast<u32>(c3[b]);
+  for (i64 v = 0; v < vectors; ++v) {
+    const Words front = (c0[v] & 0xFFFFFFFF) | c1[v] << 32, back = (c2[v] & 0xFFFFFFFF) | c3[v] << 32;
+    u64 words[2 * lanes];
+    for (i64 lane = 0; lane < lanes; ++lane) {
+      words[2 * lane] = front[lane];
+      words[2 * lane + 1] = back[lane];
+    }
+    std::memcpy(decisions + v * lanes * kernels::decisions_per_block, words, sizeof words);
   }
 }
+static_assert(std::endian::native == std::endian::little, "the lower half of a word is the first of its decisions");
 
 }  // namespace
 
 namespace kernels {
 
 template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
-  constexpr i64 at_once = 16, few = 8;
+  constexpr i64 vectors = vector_registers / 8, at_once = vectors * lanes;  // they leave half of the registers free
   const u32 below = keep_below(p);
   const T kept = static_cast<T>(keep_scale(p));
-  std::array<u32, 4 * at_once> words;
-  std::array<T, 2 * words.size()> rest;
-  for (i64 block = 0; block < blocks; block += at_once) {
+  std::array<u16, at_once * decisions_per_block> bits;
+  for (i64 block = 0, made = 0; block < blocks; block += made) {
     const i64 left = blocks - block;
-    if (left > few)
-      philox_blocks<at_once>(draw, static_cast<u64>(first + block), words.data());
-    else
-      philox_blocks<few>(draw, static_cast<u64>(first + block), words.data());
-    T* to = left >= at_once ? factors + block * decisions_per_block : rest.data();
-    const size_t made = left > few ? words.size() : words.size() / 2;
+    made = std::min(left, left < at_once ? lanes : at_once);
+    left < at_once ? philox_blocks<1>(draw, static_cast<u64>(first + block), bits.data())
+                   : philox_blocks<vectors>(draw, static_cast<u64>(first + block), bits.data());
+    T* to = factors + block * decisions_per_block;
 #pragma omp simd
-    for (size_t w = 0; w < made; ++w) {
-      to[2 * w] = (words[w] & 0xFFFF) < below ? kept : T{0};
-      to[2 * w + 1] = (words[w] >> 16) < below ? kept : T{0};
-    }
-    if (left < at_once) std::copy_n(to, left * decisions_per_block, factors + block * decisions_per_block);
+    for (i64 i = 0; i < made * decisions_per_block; ++i) to[i] = bits[i] < below ? kept : T{0};
   }
 }
 

@@ -104,7 +104,7 @@ constexpr std::array<u16, 8> decisions(const Draw& draw, u64 block) {
 constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block - 1) / decisions_per_block; }
 
 /// Writes the factors of dropout with probability p, each 0 or `keep_scale(p)`, for `blocks` blocks starting at
-/// `first`: 8 factors for each block. The decisions are those above, but 16 blocks are computed at a time in vector
+/// `first`: 8 factors for each block. The decisions are those above, but many blocks are computed at a time in vector
 /// registers.
 template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
 

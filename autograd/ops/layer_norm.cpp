@@ -43,10 +43,9 @@ struct LayerNorm {
       using T = decltype(t);
       const T *from = in.data<T>(), *gain = data_or_null<T>(w), *shift = data_or_null<T>(b);
       T *out = y.write<T>(), *table = kept.write<T>();
-      for_rows(count, n, [=, eps = eps, form = form](i64 row) {
-        const RowStatistics<T> s = row_statistics(from + row * n, n, eps, form);
-        s.store(table, row);
-        normalized_row(from + row * n, s, gain, shift, out + row * n, n);
+      for_row_groups(count, n, [=, eps = eps, form = form](i64 begin, i64 end) {
+        store_statistics(from, begin, end, n, eps, form, table);
+        normalize_rows(from, begin, end, n, table, gain, shift, out);
       });
     });
     x = in;
@@ -61,7 +60,7 @@ struct LayerNorm {
     dispatch_floating(dy.dtype(), name, [&](auto t) {
       sums = norm_backward<decltype(t)>(x, statistics, weight, dy, d_in, [](i64, i64) {});
     });
-    dx.add(0, d_in);
+    dx.add(0, std::move(d_in));
     dx.add(1, sums.reshape({2, n}).rows(0, 1).reshape({n}));
     dx.add(2, sums.reshape({2, n}).rows(1, 2).reshape({n}));
   }

@@ -5,10 +5,9 @@
 // power of two that brings the row near 1, which changes no digit.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <limits>
-#include <tuple>
-#include <utility>
 
 #include "autograd/ops/layer_norm.h"
 #include "core/kernels/elementwise.h"
@@ -67,25 +66,29 @@ template <class T> static T row_scale(const T* x, i64 n, double least) {
   return static_cast<T>(std::ldexp(1.0, std::clamp(-std::ilogb(largest), -most, most)));
 }
 
-/// The mean of n numbers times `scale`, and the sum of squares around it, in two passes.
-template <class T> static std::pair<T, double> row_moments(const T* x, i64 n, T scale) {
-  const double size = static_cast<double>(n);
-  const T mean = static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i] * scale; }) / size);
+/// The mean of n numbers times `scale`.
+template <class T> static T row_mean(const T* x, i64 n, T scale) {
+  return static_cast<T>(chunked_sum<T>(n, [=](i64 i) { return x[i] * scale; }) / static_cast<double>(n));
+}
+
+/// The sum of their squares around that mean, in a second pass.
+template <class T> static double row_squares(const T* x, i64 n, T scale, T mean) {
   // The mean is rounded to T. The sum of the remaining differences corrects for this.
   const auto difference = [=](i64 i) { return x[i] * scale - mean; };
   const auto [rest, around_mean] = chunked_sums<T>(n, difference, [=](i64 i) { return difference(i) * difference(i); });
-  return {mean, std::max(around_mean - rest * rest / size, 0.0)};  // in this order NaN stays NaN
+  return std::max(around_mean - rest * rest / static_cast<double>(n), 0.0);  // in this order NaN stays NaN
 }
 
-/// Mean, scale and divisor of n numbers.
-template <class T> static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form) {
+/// Mean, scale and divisor of n numbers, from their mean and squares with scale 1.
+template <class T>
+static RowStatistics<T> row_statistics(const T* x, i64 n, double eps, LayerNormForm form, T mean, double squares) {
   const bool of_root = form == LayerNormForm::root_of_variance_plus_eps;
   const double size = static_cast<double>(n), added = of_root ? eps : eps * eps;
   T scale = 1;
-  auto [mean, squares] = row_moments(x, n, scale);
   if (!is_mean_square<T>(squares / size + added)) {
     scale = row_scale(x, n, std::sqrt(added));
-    std::tie(mean, squares) = row_moments(x, n, scale);
+    mean = row_mean(x, n, scale);
+    squares = row_squares(x, n, scale, mean);
     // Numbers that are large and nearly equal: they have a variance, and their sum overflowed.
     const double by = static_cast<double>(scale), unscaled = squares / by / by;
     if (is_mean_square<T>(unscaled / size + added)) {
@@ -100,6 +103,25 @@ template <class T> static RowStatistics<T> row_statistics(const T* x, i64 n, dou
   const double divisor = form == LayerNormForm::std_plus_eps ? size : size - 1.0;
   const double s = std::sqrt(squares / divisor), r = 1.0 / (s + eps * by);
   return {mean, static_cast<T>(r), s > 0 ? static_cast<T>(1.0 / (divisor * s * r)) : T{0}, scale};
+}
+
+/// Rows whose sums are computed together. In a row, one pass has to wait for the sum of the one before; meanwhile the
+/// CPU adds up others.
+inline constexpr i64 rows_at_once = 8;
+
+/// Stores the statistics of rows [begin, end) of x [rows, n] in `table`.
+template <class T>
+static void store_statistics(const T* x, i64 begin, i64 end, i64 n, double eps, LayerNormForm form, T* table) {
+  std::array<T, rows_at_once> mean;
+  std::array<double, rows_at_once> squares;
+  for (; begin < end; begin += rows_at_once) {
+    const size_t count = static_cast<size_t>(std::min(rows_at_once, end - begin));
+    const auto row = [=](size_t r) { return x + (begin + static_cast<i64>(r)) * n; };
+    for (size_t r = 0; r < count; ++r) mean[r] = row_mean(row(r), n, T{1});
+    for (size_t r = 0; r < count; ++r) squares[r] = row_squares(row(r), n, T{1}, mean[r]);
+    for (size_t r = 0; r < count; ++r)
+      row_statistics(row(r), n, eps, form, mean[r], squares[r]).store(table, begin + static_cast<i64>(r));
+  }
 }
 
 /// y = x^ weight + bias; weight and bias may be null.
@@ -117,23 +139,44 @@ static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weigh
   }
 }
 
-/// dx_i = r (g_i - mean of g - x^_i k <g, x^>), with g = dy weight; dx may be dy. A row of one number equals its mean,
-/// so its derivative is 0. We set it to 0 explicitly. Computed, g_1 - mean could be a rounding error, since the mean is
-/// rounded to T while a fused multiply-add uses g_1 unrounded; and the factor r, up to 1 / sqrt(eps), would enlarge
-/// that error.
+/// The same for rows [begin, end), with their statistics.
 template <class T>
-static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, T* dx, i64 n) {
-  const auto derivative = [&](auto g) {
+static void normalize_rows(const T* x, i64 begin, i64 end, i64 n, const T* table, const T* weight, const T* bias,
+                           T* y) {
+  for (i64 row = begin; row < end; ++row) {
+    fetch_to_read(x + (row + end - begin) * n, n);
+    fetch_to_write(y + (row + end - begin) * n, n);
+    normalized_row(x + row * n, RowStatistics<T>::load(table, row), weight, bias, y + row * n, n);
+  }
+}
+
+/// Calls use(g) with g(i) = dy_i weight_i, or dy_i without a weight.
+template <class T, class Use> static auto with_gain(const T* weight, const T* dy, const Use& use) {
+  return weight ? use([=](i64 i) { return dy[i] * weight[i]; }) : use([=](i64 i) { return dy[i]; });
+}
+
+/// The mean of g and k <g, x^>, with g = dy weight.
+template <class T> struct RowInner { T mean, inner; };
+template <class T>
+static RowInner<T> row_inner(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, i64 n) {
+  return with_gain(weight, dy, [&](auto g) -> RowInner<T> {
     const auto sums = chunked_sums<T>(n, g, [=](i64 i) { return g(i) * s.normalized(x[i]); });
-    const T mean = static_cast<T>(sums[0] / static_cast<double>(n)), inner = s.k * static_cast<T>(sums[1]);
+    return {static_cast<T>(sums[0] / static_cast<double>(n)), s.k * static_cast<T>(sums[1])};
+  });
+}
+
+/// dx_i = r (g_i - mean of g - x^_i k <g, x^>); dx may be dy. A row of one number equals its mean, so its derivative is
+/// 0. We set it to 0 explicitly. Computed, g_1 - mean could be a rounding error, since the mean is rounded to T while a
+/// fused multiply-add uses g_1 unrounded; and the factor r, up to 1 / sqrt(eps), would enlarge that error.
+template <class T>
+static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const RowInner<T>& of_g,
+                                const T* dy, T* dx, i64 n) {
+  with_gain(weight, dy, [&](auto g) {
+    const auto [mean, inner] = of_g;
     const T factor = n > 1 ? s.r : T{0};
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;
-  };
-  if (weight)
-    derivative([=](i64 i) { return dy[i] * weight[i]; });
-  else
-    derivative([=](i64 i) { return dy[i]; });
+  });
 }
 
 /// Adds a row's part to the gradients of weight and bias: dy x^ and dy.
@@ -157,11 +200,22 @@ static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Ten
   T* d_in = dx.write<T>();
   return strip_sums<T>(1, rows, 2 * n, [=, &then](i64 first, i64 last, T* gradients) {
     in_row_groups(first, last, n, [&](i64 begin, i64 end) {
-      for (i64 row = begin; row < end; ++row) {
-        const i64 at = row * n;
-        const RowStatistics<T> s = RowStatistics<T>::load(table, row);
-        add_norm_gradients(in + at, s, d_out + at, gradients, gradients + n, n);
-        norm_derivative_row(in + at, s, gain, d_out + at, d_in + at, n);
+      for (i64 group = begin; group < end; group += rows_at_once) {
+        const i64 group_end = std::min(end, group + rows_at_once);
+        std::array<RowInner<T>, rows_at_once> of_g;
+        for (i64 row = group; row < group_end; ++row) {
+          const RowStatistics<T> s = RowStatistics<T>::load(table, row);
+          fetch_to_read(in + (row + rows_at_once) * n, n);
+          fetch_to_read(d_out + (row + rows_at_once) * n, n);
+          of_g[static_cast<size_t>(row - group)] = row_inner(in + row * n, s, gain, d_out + row * n, n);
+        }
+        for (i64 row = group; row < group_end; ++row) {
+          const i64 at = row * n;
+          const RowStatistics<T> s = RowStatistics<T>::load(table, row);
+          fetch_to_write(d_in + (row + rows_at_once) * n, n);
+          add_norm_gradients(in + at, s, d_out + at, gradients, gradients + n, n);
+          norm_derivative_row(in + at, s, gain, of_g[static_cast<size_t>(row - group)], d_out + at, d_in + at, n);
+        }
       }
       then(begin, end);
     });

@@ -58,10 +58,13 @@ struct RowDropout {
       if (x != y) std::copy_n(x, n, y);
       return;
     }
-    constexpr i64 at_once = 512;
+    constexpr i64 at_once = 256;
     std::array<T, at_once> factors;
     for (i64 i = 0; i < n; i += at_once) {
       const i64 size = std::min(at_once, n - i);
+      const i64 next = std::min(at_once, n - i - size);
+      fetch_to_read(x + i + size, next);
+      fetch_to_write(y + i + size, next);
       dropout_factors(draw, p, block + i / decisions_per_block, blocks_of_row(size), factors.data());
       const T* factor = factors.data();
 #pragma omp simd

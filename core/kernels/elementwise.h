@@ -40,9 +40,18 @@ template <class Body> static void for_rows(i64 rows, i64 columns, const Body& bo
   });
 }
 
-/// Calls body(first, last) for the rows [begin, end) in groups of about 1,000 numbers.
+/// Asks for n numbers that are needed soon, to be read or to be written: they come from memory meanwhile. Where a loop
+/// computes long between two reads, the CPU does not do so by itself. Elsewhere this gains nothing (`map`: measured).
+template <class T> static void fetch_to_read(const T* x, i64 n) {
+  for (i64 i = 0; i < n; i += 64 / i64{sizeof(T)}) __builtin_prefetch(x + i, 0);
+}
+template <class T> static void fetch_to_write(const T* x, i64 n) {
+  for (i64 i = 0; i < n; i += 64 / i64{sizeof(T)}) __builtin_prefetch(x + i, 1);
+}
+
+/// Calls body(first, last) for the rows [begin, end) in groups of about 4,000 numbers.
 template <class Body> static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
-  const i64 group = std::max<i64>(1, 1024 / std::max<i64>(1, columns));
+  const i64 group = std::max<i64>(1, 4096 / std::max<i64>(1, columns));
   for (i64 row = begin; row < end; row += group) body(row, std::min(end, row + group));
 }
 

@@ -29,9 +29,12 @@ template <class T> double own_copies(const Tensor& x) {
   softmax_row(y.data(), z.data(), n);
   softmax_derivative_row(z.data(), y.data(), y.data(), n);
   log_softmax_row(y.data(), z.data(), n);
-  const auto statistics = row_statistics<T>(x.data<T>(), n, 1e-5, LayerNormForm::root_of_variance_plus_eps);
+  std::array<T, 4> table;
+  store_statistics(x.data<T>(), 0, 1, n, 1e-5, LayerNormForm::root_of_variance_plus_eps, table.data());
+  const auto statistics = RowStatistics<T>::load(table.data(), 0);
   normalized_row(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
-  norm_derivative_row(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
+  const auto inner = row_inner(x.data<T>(), statistics, x.data<T>(), y.data(), n);
+  norm_derivative_row(x.data<T>(), statistics, x.data<T>(), inner, y.data(), z.data(), n);
   add_norm_gradients(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
   exp_and_add(n, x.data<T>(), y.data(), z.data());
   multiply(n, x.data<T>(), z.data());

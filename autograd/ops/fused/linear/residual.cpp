@@ -76,11 +76,8 @@ struct ResidualNorm {
       T *out = y.write<T>(), *total = sum.write<T>(), *table = kept.write<T>();
       for_row_groups(count, n, [=, this](i64 begin, i64 end) {
         add_dropped_rows(dropout, begin, end, n, a, c, total);
-        for (i64 row = begin; row < end; ++row) {
-          const RowStatistics<T> stat = row_statistics(total + row * n, n, eps, form);
-          stat.store(table, row);
-          normalized_row(total + row * n, stat, gain, shift, out + row * n, n);
-        }
+        store_statistics(total, begin, end, n, eps, form, table);
+        normalize_rows(total, begin, end, n, table, gain, shift, out);
       });
     });
     s = sum;
@@ -102,8 +99,8 @@ struct ResidualNorm {
       };
       sums = norm_backward<T>(s, statistics, weight, dy, ds, drop_rows);
     });
-    dx.add(0, ds);
-    dx.add(1, df);
+    dx.add(1, std::move(df));
+    dx.add(0, std::move(ds));
     dx.add(2, sums.reshape({2, n}).rows(0, 1).reshape({n}));
     dx.add(3, sums.reshape({2, n}).rows(1, 2).reshape({n}));
   }
