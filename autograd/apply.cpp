@@ -50,7 +50,7 @@ bool records(Inputs inputs) {
 
 void connect(Node& node, Inputs inputs, std::span<const Tensor> outputs) {
   node.inputs.resize(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) node.inputs[i] = edge_to(*inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i) lead_to(*inputs[i], node.inputs[i]);
   node.outputs.resize(outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
     node.outputs[i].shape = outputs[i].shape();

@@ -49,7 +49,7 @@ concept Operation = (OutputsFrom<T, Inputs...>::count > 0) &&
 /// A node that holds an operation with its saved values until its backward has run.
 template <class Op, size_t Outputs> class OperationNode final : public Node {
  public:
-  explicit OperationNode(Op op) : Node(Op::name), op_(std::move(op)) {}
+  explicit OperationNode(Op&& op) : Node(Op::name), op_(std::move(op)) {}
   void release() override { op_.reset(); }
   void backward(Grads& dx) override {
     std::optional<Op> copy;  // a second owner of each saved tensor, so that none is overwritten or given away
@@ -93,7 +93,7 @@ template <size_t N> std::span<const Tensor> outputs_of(const std::array<Tensor, 
 inline std::span<const Tensor> outputs_of(const Tensor& y) { return {&y, 1}; }
 
 /// Runs `forward` on the operation and wraps what it returns; the common part of both forms of `apply`.
-template <class Op, class Forward> auto run(Op op, Inputs inputs, const Forward& forward) {
+template <class Op, class Forward> auto run(Op& op, Inputs inputs, const Forward& forward) {
   using Result = std::remove_cvref_t<decltype(forward(op))>;
   constexpr size_t count = OutputsOf<Result>::count;
   try {
@@ -123,7 +123,7 @@ template <class Op, std::same_as<Variable>... In> auto apply(Op op, const In&...
   static_assert(Operation<Op, decltype(inputs.value())...>,
                 "an operation needs a name, forward and backward; see above");
   const std::array<const Variable*, sizeof...(In)> list{&inputs...};
-  return tape::run(std::move(op), list, [&](Op& o) { return o.forward(inputs.value()...); });
+  return tape::run(op, list, [&](Op& o) { return o.forward(inputs.value()...); });
 }
 
 /// The same for an operation with any number of inputs.
@@ -135,7 +135,7 @@ template <class Op> auto apply(Op op, std::span<const Variable> inputs) {
     list.push_back(&input);
     values.push_back(input.value());
   }
-  return tape::run(std::move(op), list, [&](Op& o) { return o.forward(std::span<const Tensor>(values)); });
+  return tape::run(op, list, [&](Op& o) { return o.forward(std::span<const Tensor>(values)); });
 }
 
 }  // namespace orrery

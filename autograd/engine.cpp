@@ -47,7 +47,8 @@ class Walk {
 };
 
 void Walk::begin(const Variable& y, const Tensor& dy) {
-  const Edge start = edge_to(y);
+  Edge start;
+  lead_to(y, start);
   undo_.note_leaf(start, "this walk");
   enqueue(start.node);
   Tensor& seed = start.slot().gradient;

@@ -7,14 +7,17 @@
 
 namespace orrery {
 
-Edge edge_to(const Variable& x) {
-  if (!x.node()) return {};
+// Fills the edge where it stands: of a returned one, a move reads both pointers at once while each is still being
+// written, for which the CPU waits.
+void lead_to(const Variable& x, Edge& edge) {
+  if (!x.node()) return;
   const OutputSlot& slot = x.node()->outputs[static_cast<size_t>(x.output())];
   if (x.shape() != slot.shape || x.dtype() != slot.dtype)
     fail("tape", x.node()->origin(), " is ", slot.dtype, ' ', slot.shape, ", but mutable_value was given ", x.dtype(),
          ' ', x.shape(), "; replace_value gives a parameter another shape or dtype");
-  if (!x.wants_gradient()) return {};
-  return {x.node(), x.output()};
+  if (!x.wants_gradient()) return;
+  edge.node = x.node();
+  edge.output = x.output();
 }
 
 void GradientBuffer::gemm(const Tensor& a, const Tensor& b, Trans trans) const {
@@ -46,25 +49,27 @@ void add_up(Tensor& total, const Tensor& g, bool keep) {
   }
 }
 
+void accumulate(const Edge& edge, const Tensor& g) { add_up(edge.slot().gradient, g, edge.node->is_leaf); }
+
+// Un-broadcasting: where an input was repeated, its gradient is the sum over all repetitions.
+void sum_down(Tensor& g, const Shape& shape) {
+  if (g.shape() != shape) g = sum_to(g, shape);
+}
+
 }  // namespace
 
 void Grads::add(size_t i, Tensor g) {
   if (!wanted(i)) return;
-  check(g.dtype() == dtype(i), node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ",
-        dtype(i));
+  const Edge& edge = node_.inputs[i];
+  const OutputSlot& to = edge.slot();
+  check(g.dtype() == to.dtype, node_.name, "backward made a gradient of dtype ", g.dtype(), " for an input of ",
+        to.dtype);
   if (isolate_ && !contributions_[i].defined()) return add_up(contributions_[i], g, true);
-  sum_down(i, g);
-  if (!isolate_) return accumulate(i, g);
-  sum_down(i, contributions_[i]);
+  sum_down(g, to.shape);
+  if (!isolate_) return accumulate(edge, g);
+  sum_down(contributions_[i], to.shape);
   add_up(contributions_[i], g, true);
 }
-
-// Un-broadcasting: where an input was repeated, its gradient is the sum over all repetitions.
-void Grads::sum_down(size_t i, Tensor& g) const {
-  if (g.shape() != shape(i)) g = sum_to(g, shape(i));
-}
-
-void Grads::accumulate(size_t i, const Tensor& g) { add_up(slot(i).gradient, g, node_.inputs[i].node->is_leaf); }
 
 GradientBuffer Grads::into(size_t i) {
   OutputSlot& output = slot(i);
@@ -73,7 +78,7 @@ GradientBuffer Grads::into(size_t i) {
   if (is_new)
     buffer = Tensor::empty(shape(i), dtype(i));
   else if (isolate_ && buffer.shape() != shape(i))
-    sum_down(i, buffer);
+    sum_down(buffer, shape(i));
   else if (!buffer.sole_owner())
     buffer = buffer.clone();
   return {buffer, is_new};
@@ -86,9 +91,9 @@ Tensor Grads::reuse(const Tensor& x) const {
 void Grads::finish() {
   for (size_t i = 0; i < contributions_.size(); ++i) {
     if (!contributions_[i].defined()) continue;
-    sum_down(i, contributions_[i]);
+    sum_down(contributions_[i], shape(i));
     if (Observer* o = observer()) o->contribution(node_, i, contributions_[i]);
-    if (contributions_[i].defined()) accumulate(i, contributions_[i]);
+    if (contributions_[i].defined()) accumulate(node_.inputs[i], contributions_[i]);
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace orrery {
 
-/// The edge to x, none for a constant or a frozen parameter. Error: `mutable_value` was given a tensor of another shape
-/// or dtype, so that a gradient of x would not fit its place.
-Edge edge_to(const Variable& x);
+/// Lets a new edge lead to x, or nowhere for a constant or a frozen parameter. Error: `mutable_value` was given a tensor
+/// of another shape or dtype, so that a gradient of x would not fit its place.
+void lead_to(const Variable& x, Edge& edge);
 
 /// A gradient to write or add to.
 struct GradientBuffer {
@@ -52,8 +52,6 @@ class Grads {
 
  private:
   OutputSlot& slot(size_t i) const;
-  void sum_down(size_t i, Tensor& g) const;
-  void accumulate(size_t i, const Tensor& g);
 
   Node& node_;
   const bool isolate_, keep_;

@@ -18,7 +18,9 @@ class FaultyWalk {
 
   void run(const Variable& y, const Tensor& dy) {
     try {
-      add(edge_to(y), dy);
+      Edge start;
+      lead_to(y, start);
+      add(start, dy);
       while (!waiting_.empty()) visit(take());
     } catch (...) {
       for (const auto& node : reached_)

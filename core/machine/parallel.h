@@ -93,20 +93,27 @@ class FlushDenormals {
 /// The threads for a loop of about so many operations: one, if it is small.
 inline int threads_for(i64 work) { return work < loop_rules.least_work ? 1 : threads(); }
 
+/// Task number i. One copy for one thread and for several: two might be compiled differently, and so round differently.
+template <class Body> [[gnu::noinline]] void run_task(const Body& body, i64 i) { body(i); }
+
 /// body(i) for i in [0, count), each i on one thread; a single task stays on the calling one, and so do tasks with less
 /// than `least_shared_work` operations in all, where `work` says about how many they have.
 template <class Body> void parallel_tasks(i64 count, const Body& body, i64 work = least_shared_work) {
   const bool shared = count > 1 && work >= loop_rules.least_work;
   const int asked = shared ? threads() : 1;
   const Team team = shared && loop_rules.team ? loop_rules.team(asked) : Team{asked};
-  // One thread runs in a parallel region too. A second copy of the loop, without a region, might be compiled
-  // differently, and so round differently.
+  if (team.threads == 1) {  // without a region, for which libgomp allocates memory and calls the system
+    const FlushDenormals flushed;
+    if (team.on_each) team.on_each(team.state);
+    for (i64 i = 0; i < count; ++i) run_task(body, i);
+    return;
+  }
 #pragma omp parallel num_threads(team.threads)
   {
     const FlushDenormals flushed;
     if (team.on_each) team.on_each(team.state);
 #pragma omp for schedule(static)
-    for (i64 i = 0; i < count; ++i) body(i);
+    for (i64 i = 0; i < count; ++i) run_task(body, i);
   }
 }
 

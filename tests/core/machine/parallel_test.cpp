@@ -2,6 +2,7 @@
 #include "core/machine/parallel.h"
 
 #include <doctest/doctest.h>
+#include <omp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +80,12 @@ TEST_CASE("a loop of little work stays on its thread, unless a proof shares ever
   }
   CHECK(threads_of(0) == 1);
   set_threads(before);
+}
+
+TEST_CASE("a loop on one thread is in no parallel region, which would cost an allocation and calls of the system") {
+  int level = -1;
+  parallel_tasks(1, [&](i64) { level = omp_get_level(); });
+  CHECK(level == 0);
 }
 
 TEST_CASE("rows of any width make chunks of about the same work") {
