@@ -112,7 +112,8 @@ LinePairs read_pairs(const std::string& path, const PairColumns& columns, i64 mo
   const Table table = read_table(path);
   std::string texts[2];
   for (const bool is_target : {false, true}) {
-    const size_t column = table.column(is_target ? columns.target : columns.source);
+    const size_t column = is_target ? table.column(columns.target, columns.target_option)
+                                    : table.column(columns.source, columns.source_option);
     for (size_t i = 0; i < table.rows.size(); ++i) {
       const std::string line = field_line(table.rows[i][column], most_words);
       check(!line.empty(), corpus_operation, table.place(i), ": ", printable(table.names[column]), " is empty");

@@ -56,6 +56,7 @@ LinePairs read_pairs(const std::string& source_path, const std::string& target_p
 /// Two columns of a table (table.h).
 struct PairColumns {
   std::string source, target;
+  std::string source_option{}, target_option{};  ///< that say other names, for `Table::column`
 };
 /// The pairs in these columns. Line ends inside a field are spaces. Only its first `most_words` words are read, each of
 /// which is a token or more. Errors: those of `read_table` and `Table::column`; a field with nothing but whitespace,

@@ -42,9 +42,9 @@ void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held,
 void BertTraining::add_options(CLI::App& command) {
   text_options = {add_file(command, "FILE", file_, file_help())};
   begin_group(command, "Text");
-  const std::string held = has_stories() ? "the last tenth of the stories" : "a tenth of the others",
-                    found = has_stories() ? "their words are the tokens" : "those that SentencePiece finds",
-                    drawn = has_stories() ? "" : ", drawn by the seed";
+  const std::string held = has_stories_ ? "the last tenth of the stories" : "a tenth of the others",
+                    found = has_stories_ ? "their words are the tokens" : "those that SentencePiece finds",
+                    drawn = has_stories_ ? "" : ", drawn by the seed";
   text_options.push_back(
       add_file(command, "--valid", valid_, "Texts to validate with; if not given, " + held + " is held out" + drawn));
   add_columns(command);
@@ -56,12 +56,12 @@ void BertTraining::add_options(CLI::App& command) {
       command, "--vocab", vocabulary_file_,
       "Cut words into the pieces of this vocab.txt of BERT; if not given, those of --init or, without it, " + found);
   from_scratch_ = added_by(command, [&] {
-    if (!has_stories())
+    if (!has_stories_)
       add_whole_number(command, "--vocab-size", vocabulary_size_, first_piece_id + 1, largest_vocabulary,
                        "The most tokens that SentencePiece may find");
     begin_group(command, "Model");
     add_fields(command, config_, {"num_layers", "repeats", "num_heads", "d_model", "d_ff"});
-    if (has_stories()) add_fields(command, config_, {"sentence_sums"});
+    if (has_stories_) add_fields(command, config_, {"sentence_sums"});
   });
   add_fields(command, config_, {"dropout"});
   begin_group(command, training_group);
@@ -148,7 +148,7 @@ void BertTraining::take_tokens(const std::string& path, const Metadata& kept, co
     std::vector<std::string_view> lines;
     for (const LabelledText& text : texts) lines.insert(lines.end(), text.words.begin(), text.words.end());
     tokens_.emplace(within("read " + file_, [&] {
-      return has_stories() ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, vocabulary_size_);
+      return has_stories_ ? Vocabulary::of_segmented(lines) : Vocabulary::of_text(lines, vocabulary_size_);
     }));
   }
   if (path.empty()) {

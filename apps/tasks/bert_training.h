@@ -44,8 +44,6 @@ class BertTraining : public TrainingProgram, public Task {
   /// Adds the options that say which columns of a file are read.
   virtual void add_columns(CLI::App& command) = 0;
   virtual nn::BertHead head() const = 0;
-  /// Whether texts are questions about stories (label_task.h).
-  virtual bool has_stories() const { return false; }
   /// The texts of a file. Errors, naming file and row: a column is missing, a text is empty.
   virtual std::vector<LabelledText> read_file(const std::string& path) const = 0;
   /// What follows from all texts to learn, such as the labels of `config_`; what they were is that of --init.
@@ -66,6 +64,7 @@ class BertTraining : public TrainingProgram, public Task {
   nn::BertConfig config_{.layer = {.d_model = 128, .num_heads = 4, .d_ff = 512, .dropout = 0.1}, .num_layers = 2};
   std::string file_, valid_;
   i64 most_tokens_ = 128, batch_ = 32;
+  bool has_stories_ = false;  // texts are questions about stories (label_task.h)
   std::optional<TextTokens> tokens_;
   EncodedTexts learned_, held_;
   std::optional<translate::BatchesByLength> batches_;

@@ -15,7 +15,6 @@
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "apps/data/line_reader.h"
 #include "apps/data/text_file.h"
@@ -41,23 +40,16 @@ namespace {
 Tensor sentence_vectors(const nn::Bert& model, const EncodedTexts& texts) {
   constexpr i64 most_rows = 1024, most_tokens = 4096;
   const NoGradient nothing_recorded;
-  const i64 d_model = model.config.layer.d_model;
-  Tensor vectors = zeros({std::ssize(texts), d_model}, f64);
+  Tensor vectors = zeros({std::ssize(texts), model.config.layer.d_model}, f64);
   const translate::BatchesByLength batches = batches_of(texts, most_rows, Rng(0), most_tokens);
   for (i64 i = 0; i < batches.in_epoch(); ++i) {
     const std::span<const i64> items = batches.sorted_batch(i);
     nn::Pass pass = nn::Pass::inference();
-    const Tensor ids = ids_of(texts, items, model.config.pad_id);
-    const Tensor hidden = model.hidden(ids, Tensor(), pass).value().to(f64);
-    const double* of_text = hidden.data<double>();
-    for (const i64 item : items) {
-      double* const sum = vectors.write<double>() + item * d_model;
-      const double* row = of_text;
-      for (size_t s = 0; s < texts[static_cast<size_t>(item)].ids.size(); ++s, row += d_model)
-        std::transform(sum, sum + d_model, row, sum, std::plus<>());
-      const double norm = std::sqrt(std::inner_product(sum, sum + d_model, sum, 0.0));
-      std::transform(sum, sum + d_model, sum, [=](double x) { return x / norm; });
-      of_text += ids.size(1) * d_model;
+    const Tensor hidden = model.hidden(ids_of(texts, items, model.config.pad_id), Tensor(), pass).value().to(f64);
+    for (i64 row = 0; row < std::ssize(items); ++row) {
+      const i64 item = items[static_cast<size_t>(row)], length = std::ssize(texts[static_cast<size_t>(item)].ids);
+      const Tensor m = sum(slice(hidden.rows(row, row + 1), 1, 0, length), {1});
+      slice_into(vectors, m / std::sqrt(sum_of_squares(m)), 0, item, false);
     }
   }
   return vectors;
@@ -76,10 +68,8 @@ struct Reader {
 
   EncodedText read(std::string_view line, const std::string& source) {
     ++lines;
-    EncodedText read = within("read " + source, [&] {
-      return within("line " + std::to_string(lines),
-                    [&] { return encoded(LabelledText{.words = {std::string(line)}}); });
-    });
+    EncodedText read = within("read " + source + ": line " + std::to_string(lines),
+                              [&] { return encoded(LabelledText{.words = {std::string(line)}}); });
     if (read.is_cut && cut++ == 0) first_cut = lines;
     return read;
   }
@@ -108,25 +98,12 @@ Known known_sentences(const std::string& path, const nn::Bert& model, Reader rea
   return known;
 }
 
-void print_vector(const double* vector, i64 d_model) {
-  for (i64 i = 0; i < d_model; ++i) std::cout << (i > 0 ? " " : "") << numbers("%.7g", vector[i]);
-  std::cout << '\n';
-}
-
 // One line for each of the nearest: the sentence, the cosine, the near one.
-void print_nearest(const std::string& line, const double* vector, const Known& known, i64 top) {
-  const i64 d_model = known.vectors.size(1);
-  std::vector<std::pair<double, size_t>> cosines;
-  for (size_t i = 0; i < known.lines.size(); ++i)
-    cosines.emplace_back(-std::inner_product(vector, vector + d_model,
-                                             known.vectors.data<double>() + static_cast<i64>(i) * d_model, 0.0),
-                         i);
-  const auto end = cosines.begin() + std::min(top, std::ssize(cosines));
-  std::partial_sort(cosines.begin(), end, cosines.end());
-  std::for_each(cosines.begin(), end, [&](const auto& near) {
-    std::cout << for_reader(line, STDOUT_FILENO) << numbers("\t%.6f\t", -near.first)
-              << for_reader(known.lines[near.second], STDOUT_FILENO) << '\n';
-  });
+void print_nearest(const std::string& line, const Tensor& vector, const Known& known, i64 top) {
+  const TopK near = topk(matmul(vector, known.vectors, Trans::b), std::min(top, std::ssize(known.lines)));
+  for (i64 i = 0; i < near.ids.count(); ++i)
+    std::cout << for_reader(line, STDOUT_FILENO) << numbers("\t%.6f\t", near.values.at(i))
+              << for_reader(known.lines[static_cast<size_t>(near.ids.data<i32>()[i])], STDOUT_FILENO) << '\n';
 }
 
 // Cuts, computes and prints what `answer` makes of each batch of lines, until the input ends or Ctrl-C.
@@ -231,11 +208,12 @@ int embed(const EmbedOptions& options) {
   return for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const EncodedTexts& texts) {
     const Tensor vectors = sentence_vectors(model, texts);
     for (size_t i = 0; i < lines.size(); ++i) {
-      const double* const vector = vectors.data<double>() + static_cast<i64>(i) * vectors.size(1);
+      const Tensor vector = vectors.rows(static_cast<i64>(i), static_cast<i64>(i) + 1);
       if (known)
         print_nearest(lines[i].text, vector, *known, options.top);
       else
-        print_vector(vector, vectors.size(1));
+        for (i64 k = 0; k < vector.count(); ++k)
+          std::cout << numbers("%.7g", vector.at(k)) << (k + 1 < vector.count() ? ' ' : '\n');
     }
   });
 }
@@ -253,17 +231,15 @@ void add_embed(CLI::App& program, int& exit_code) {
       "  echo a man plays music | orrery embed --load minilm/ --attention heads.html");
   require(add_file(command, "--load", options->load, "The model: a folder, or a file with its vocabulary", "FOLDER"));
   CLI::Option* nearest = add_file(command, "--nearest", options->nearest,
-                                  "Print the nearest lines of this file instead: SENTENCE, cosine and LINE, with tabs "
-                                  "between them");
+                                  "Print the nearest lines of this file instead: SENTENCE, cosine, LINE, between tabs");
   add_whole_number(command, "--top", options->top, 1, 1000, "How many of them");
   add_whole_number(command, "--max-tokens", options->most_tokens, 3, 65536,
                    "What is longer loses its end; at most the positions of the model");
   CLI::Option* ids = add_flag(command, "--ids", options->ids, "Print the ids of the tokens instead");
-  CLI::Option* attention =
-      add_output_file(command, "--attention", options->attention,
-                      "Write a page for a browser instead: what every head of every layer reads in the first lines, at "
-                      "most " +
-                          std::to_string(AttentionPage::most_pairs));
+  CLI::Option* attention = add_output_file(
+      command, "--attention", options->attention,
+      "Write a page for a browser instead: what each head of each layer reads in the first lines, at most " +
+          std::to_string(AttentionPage::most_pairs));
   exclude(ids, {nearest, attention});
   exclude(attention, {nearest});
   add_threads(command, options->threads);

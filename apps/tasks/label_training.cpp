@@ -23,8 +23,8 @@ class LabelTraining final : public BertTraining {
  public:
   explicit LabelTraining(std::shared_ptr<LabelTask> task) : task_(std::move(task)) {
     constexpr i64 usual_tokens = 128, of_stories = 512;
-    most_tokens_ = task_->has_stories() ? of_stories : usual_tokens;
-    config_.sentence_sums = task_->has_stories();
+    has_stories_ = config_.sentence_sums = task_->has_stories();
+    most_tokens_ = has_stories_ ? of_stories : usual_tokens;
   }
 
   std::string program() const override { return task_->name(); }
@@ -52,7 +52,6 @@ class LabelTraining final : public BertTraining {
   std::string file_help() const override { return "Texts to learn with their labels, UTF-8"; }
   void add_columns(CLI::App& command) override { task_->add_columns(command); }
   nn::BertHead head() const override { return task_->head(); }
-  bool has_stories() const override { return task_->has_stories(); }
   std::vector<LabelledText> read_file(const std::string& path) const override { return task_->read(path); }
   void look_at(const std::vector<LabelledText>& texts) override;
   EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string&) const override {
@@ -102,9 +101,9 @@ void LabelTraining::announce() {
   for (size_t i = 0; i < config_.labels.size(); ++i)
     shown.push_back(config_.labels[i] + " (" + std::to_string(counts[static_cast<i32>(i)]) + ")");
   std::cerr << learned_.size() << " texts to learn, " << held_.size()
-            << (!valid_.empty()        ? " to validate with\n"
-                : task_->has_stories() ? " held out of them, the last stories, to validate with\n"
-                                       : " held out of them, drawn by the seed, to validate with\n")
+            << (!valid_.empty() ? " to validate with\n"
+                : has_stories_  ? " held out of them, the last stories, to validate with\n"
+                                : " held out of them, drawn by the seed, to validate with\n")
             << config_.labels.size() << " labels: " << harmless(some_of(shown, most_shown)) << '\n';
   if (cut > 0) std::cerr << cut << " texts are cut off at " << most_tokens_ << " tokens\n";
 }

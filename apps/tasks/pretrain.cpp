@@ -42,7 +42,7 @@ std::vector<LabelledText> read_documents(const std::string& path, const std::str
   std::vector<LabelledText> texts;
   if (!column.empty()) {
     Table table = read_table(path);
-    const size_t place = table.column(column);
+    const size_t place = table.column(column, "--text");
     for (std::vector<std::string>& row : table.rows) texts.push_back({.words = {std::move(row[place])}});
   } else {
     const std::string text = read_text(path);

@@ -22,6 +22,7 @@ namespace orrery {
 namespace {
 
 const std::string summarise_name = "summarise";
+const translate::PairColumns usual_columns{"text", "summary", "--text", "--summary"};
 
 void add_columns(CLI::App& command, translate::PairColumns& columns) {
   add_text(command, "--text", columns.source, "COLUMN", "The column of texts; if not given, text");
@@ -31,7 +32,7 @@ void add_columns(CLI::App& command, translate::PairColumns& columns) {
 // `orrery summarise train`.
 class SummariseProgram final : public translate::TranslateProgram {
  public:
-  SummariseProgram() : TranslateProgram({.columns = {{"text", "summary"}}, .program = summarise_name}) {}
+  SummariseProgram() : TranslateProgram({.columns = usual_columns, .program = summarise_name}) {}
 
   void check_given() const override {
     if (files_.source.empty()) usage_error("FILE", "is required: the table of texts and their summaries");
@@ -57,7 +58,7 @@ class SummariseProgram final : public translate::TranslateProgram {
 struct SummaryOptions {
   std::vector<std::string> load;
   std::string file, output;
-  translate::PairColumns columns{"text", "summary"};
+  translate::PairColumns columns = usual_columns;
   translate::DecodeOptions decode{.beam = 1, .cut = true};
   i64 threads = 1;
   std::vector<CLI::Option*> kept;  // of which a model says the values

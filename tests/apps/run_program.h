@@ -81,6 +81,20 @@ inline std::string trained_hash(const std::string& arguments) {
   return hash;
 }
 
+/// The same after the training `orrery TASK train OPTIONS` was stopped at once, with `model` as its file, and resumed.
+inline std::string resumed_hash(const std::string& training, const std::string& model, const std::string& more = "") {
+  REQUIRE(errors(training + " --time-limit 0.0001 --overwrite --save '" + model + "'").exit_code == 130);
+  return trained_hash(training.substr(0, training.find(' ')) + " train --hash --resume '" + model + "' " + more);
+}
+
+/// What a training that ends well writes.
+inline std::string trained(const std::string& training) {
+  const Result result = run(training, "2>&1");
+  CAPTURE(result.text);
+  REQUIRE(result.exit_code == 0);
+  return result.text;
+}
+
 /// A mistake on the command line: exit code 2, and one line on stderr that names what was wrong and what is right.
 inline void check_usage_error(const std::string& arguments, const std::string& wrong, const std::string& right) {
   CAPTURE(arguments);

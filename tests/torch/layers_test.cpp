@@ -49,6 +49,44 @@ TEST_CASE("promise 9: at ties and kinks, with eps, correction and reductions, fu
                  [](V x) { return kl_divergence(x, (x.value() > 0).to(x.dtype()), {.reduction = Reduction::sum}); });
 }
 
+TEST_CASE("promise 9: what chooses, repeats and orders elements is PyTorch's, and matmul of vectors and leading axes") {
+  using V = const Variable&;
+  const auto check_one = [](const std::string& name, auto f) {
+    INFO(name);
+    check_equal(Case("functions", name), [&](const Inputs& in) { return f(in["input"]); });
+  };
+  const auto check_with = [](const std::string& name, auto f) {
+    INFO(name);
+    check_equal(Case("functions", name), [&](const Inputs& in) { return f(in["input"], in.ids("ids")); });
+  };
+  const auto check_two = [](const std::string& name, auto f) {
+    INFO(name);
+    check_equal(Case("functions", name), [&](const Inputs& in) {
+      return f(in["input"], in["other"], in.integers.empty() ? Tensor() : in.ids("ids"));
+    });
+  };
+  const auto rest = [](const Tensor& ids, i32 n) {  // ids % n
+    Tensor result = ids.clone();
+    for (i32& id : std::span(result.write<i32>(), static_cast<size_t>(result.count()))) id %= n;
+    return result;
+  };
+  check_one("broadcast_to", [](V x) { return broadcast_to(x, {3, 2, 4}); });
+  check_one("select", [](V x) { return select(x, 1, -2); });
+  check_one("cumulative_sum", [](V x) { return cumulative_sum(x, 1); });
+  check_one("sin", [](V x) { return sin(x); });
+  check_one("cos", [](V x) { return cos(x); });
+  check_one("argsort", [](V x) { return gather(x, 1, argsort(x.value())); });
+  check_one("topk", [](V x) { return gather(x, 1, topk(x.value(), 2).ids); });
+  check_with("one_hot", [](V x, const Tensor& ids) { return constant(one_hot(ids, 5, x.dtype())) * x; });
+  check_with("index_rows", [](V x, const Tensor& ids) { return index_rows(x, ids); });
+  check_with("gather", [&](V x, const Tensor& ids) { return gather(x, 1, rest(ids, 3)); });
+  check_two("where", [](V x, V y, const Tensor& ids) { return where(ids > 1, x, y); });
+  check_two("scatter", [](V x, V y, const Tensor& ids) { return scatter(x, 1, ids, y); });
+  check_two("scatter_add", [&](V x, V y, const Tensor& ids) { return scatter(x, 1, rest(ids, 2), y, true); });
+  for (const std::string name : {"matmul of leading axes", "matmul with a vector", "matmul of a vector"})
+    check_two(name, [](V x, V y, const Tensor&) { return matmul(x, y); });
+}
+
 TEST_CASE("promise 9: cross entropy is torch.nn.functional.cross_entropy") {
   const auto check_loss = [](const std::string& name, const CrossEntropyOptions& options) {
     INFO(name);
