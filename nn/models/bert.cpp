@@ -16,7 +16,11 @@ namespace {
 
 constexpr std::string_view bert_operation = "bert config";
 
-Tensor bert_table(i64 count, i64 d_model, Rng& rng) { return initial_weight(Init::normal_002, count, d_model, rng); }
+Tensor bert_table(i64 count, const BertConfig& config, Rng& rng) {
+  const i64 d_model = config.layer.d_model;
+  return config.sentence_sums ? initial_embedding(count * d_model, 1, rng).reshape({count, d_model})  // N(0, 1)
+                              : initial_weight(Init::normal_002, count, d_model, rng);
+}
 
 Variable activated_by(Activation activation, const Variable& x) {
   if (activation == Activation::gelu) return gelu(x);
@@ -49,7 +53,7 @@ LayerOptions BertConfig::layers() const {
   all.activation_dropout = layer.activation_dropout.value_or(0);
   all.activation = layer.activation.value_or(Activation::gelu);
   all.norm_first = false;
-  all.init = Init::normal_002;
+  all.init = sentence_sums ? Init::xavier : Init::normal_002;
   return all;
 }
 
@@ -85,11 +89,11 @@ void Bert::WordHead::visit(Visitor& v) {
 
 Bert::Bert(const BertConfig& config, Rng& rng)
     : config(config_json::valid(config)),
-      token_embedding(bert_table(config.vocab_size, config.layer.d_model, rng)),
+      token_embedding(bert_table(config.vocab_size, config, rng)),
       position_embedding(config.sentence_sums
                              ? initial_constant({config.max_positions, config.layer.d_model}, 1, rng)  // plain sums
-                             : bert_table(config.max_positions, config.layer.d_model, rng)),
-      segment_embedding(bert_table(config.type_vocab_size, config.layer.d_model, rng)),
+                             : bert_table(config.max_positions, config, rng)),
+      segment_embedding(bert_table(config.type_vocab_size, config, rng)),
       embedding_norm(config.layer.d_model, config.layers().norm(), rng),
       encoder(config.num_layers, false, config.layers(), rng),
       dropout(config.layer.dropout) {
