@@ -44,7 +44,7 @@ class LabelTraining final : public BertTraining {
   }
   double loss_of_guessing() const override { return std::log(std::ssize(config_.labels)); }
   std::vector<Score> evaluate() override {
-    last_ = judged(*model_, held_);
+    last_ = judged(*model_, held_, judges());
     return task_->scores(last_, config_.labels);
   }
 

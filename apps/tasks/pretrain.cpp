@@ -91,13 +91,13 @@ EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& 
 }
 
 // Of texts in which the same words are hidden each time.
-std::vector<Score> judged_words(const nn::Bert& model, const TextTokens& tokens, const EncodedTexts& texts, i64 seed) {
+std::vector<Score> judged_words(const nn::Bert& model, const TextTokens& tokens, const EncodedTexts& texts, i64 seed,
+                                Ranks& ranks) {
   const NoGradient nothing_recorded;
   Rng numbers = random_numbers(seed, Purpose::held_out);
   const translate::BatchesByLength batches = batches_of(texts, 32, numbers);
-  double loss = 0, right = 0, words = 0, right_next = 0;
-  for (i64 i = 0; i < batches.in_epoch(); ++i) {
-    const PretrainingBatch batch = pretraining_batch(tokens, texts, batches.sorted_batch(i), numbers);
+  const auto draw = [&](i64 i) { return pretraining_batch(tokens, texts, batches.sorted_batch(i), numbers); };
+  const auto judge = [&](const PretrainingBatch& batch) {
     nn::Pass pass = nn::Pass::inference();
     const Variable hidden = model.hidden(batch.ids, batch.segments, pass);
     const auto [places, answers] = nn::Bert::labelled(hidden, batch.words, CrossEntropyOptions{}.ignore_index);
@@ -106,14 +106,14 @@ std::vector<Score> judged_words(const nn::Bert& model, const TextTokens& tokens,
       return std::inner_product(a.data<i32>(), a.data<i32>() + a.count(), b.data<i32>(), 0.0, std::plus<>(),
                                 std::equal_to<>());
     };
-    right += same(argmax(logits.value()), answers);
-    right_next += same(argmax(model.logits(hidden, pass).value()), batch.next);
-    loss += cross_entropy(logits, answers, {.reduction = Reduction::sum}).item();
-    words += static_cast<double>(batch.hidden);
-  }
-  return {{"masked loss", loss / words},
-          {"masked accuracy", right / words, Better::higher},
-          {"next accuracy", right_next / static_cast<double>(texts.size()), Better::higher}};
+    return Ranks::Numbers{cross_entropy(logits, answers, {.reduction = Reduction::sum}).item(),
+                          static_cast<double>(batch.hidden), same(argmax(logits.value()), answers),
+                          same(argmax(model.logits(hidden, pass).value()), batch.next)};
+  };
+  const Ranks::Numbers sums = ranks.sums(batches.in_epoch(), draw, judge);
+  return {{"masked loss", sums[0] / sums[1]},
+          {"masked accuracy", sums[2] / sums[1], Better::higher},
+          {"next accuracy", sums[3] / static_cast<double>(texts.size()), Better::higher}};
 }
 
 class Pretraining final : public BertTraining {
@@ -143,7 +143,7 @@ class Pretraining final : public BertTraining {
     return {model_->word_loss(hidden, batch.words) + cross_entropy(model_->logits(hidden, pass), batch.next)};
   }
   double loss_of_guessing() const override { return std::log(2 * config_.vocab_size); }
-  std::vector<Score> evaluate() override { return judged_words(*model_, *tokens_, held_, recipe_.seed); }
+  std::vector<Score> evaluate() override { return judged_words(*model_, *tokens_, held_, recipe_.seed, judges()); }
 
  private:
   std::string file_help() const override { return "Texts, UTF-8, with empty lines between them, or one on each line"; }

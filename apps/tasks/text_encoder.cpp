@@ -184,28 +184,39 @@ Tensor segments_of(const EncodedTexts& texts, std::span<const i64> items) {
   return any ? numbers_of(texts, items, &EncodedText::segments, 0) : Tensor();
 }
 
-JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts) {
+JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts, Ranks& ranks) {
   constexpr i64 rows = 32;
   const NoGradient nothing_recorded;
   const translate::BatchesByLength batches = batches_of(texts, rows, Rng(0));
-  JudgedTexts result(texts.size());
-  for (i64 i = 0; i < batches.in_epoch(); ++i) {
-    const std::span<const i64> items = batches.sorted_batch(i);
+  const auto draw = [&](i64 i) { return batches.sorted_batch(i); };
+  const auto judge = [&](std::span<const i64> items) {  // a label and its probability for each word that has a place
+    Ranks::Numbers said;
     nn::Pass pass = nn::Pass::inference();
     const Variable hidden = model.hidden(ids_of(texts, items, model.config.pad_id), segments_of(texts, items), pass);
     const Tensor p = softmax(model.logits(hidden, pass)).value();
     const i64 labels = p.size(-1), of_each = p.count() / p.size(0);
     const float* of_text = p.data<float>();
     for (const i64 item : items) {
+      for (const i64 place : texts[static_cast<size_t>(item)].places) {
+        const float *first = of_text + place * labels, *best = std::max_element(first, first + labels);
+        said.push_back(static_cast<double>(best - first));
+        said.push_back(*best);
+      }
+      of_text += of_each;
+    }
+    return said;
+  };
+  const std::vector<Ranks::Numbers> all = ranks.share_out(batches.in_epoch(), draw, judge);
+  JudgedTexts result(texts.size());
+  for (i64 i = 0; i < batches.in_epoch(); ++i) {
+    const double* next = all[static_cast<size_t>(i)].data();
+    for (const i64 item : batches.sorted_batch(i)) {
       const EncodedText& text = texts[static_cast<size_t>(item)];
       JudgedText& said = result[static_cast<size_t>(item)];
       said.right = text.right;
       said.answers.resize(static_cast<size_t>(text.words));
-      for (size_t word = 0; word < text.places.size(); ++word) {
-        const float *first = of_text + text.places[word] * labels, *best = std::max_element(first, first + labels);
-        said.answers[word] = {static_cast<i32>(best - first), *best};
-      }
-      of_text += of_each;
+      for (size_t word = 0; word < text.places.size(); ++word, next += 2)
+        said.answers[word] = {static_cast<i32>(next[0]), next[1]};
     }
   }
   return result;

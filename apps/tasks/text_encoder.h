@@ -16,6 +16,7 @@
 #include "apps/data/batches.h"
 #include "apps/data/vocabulary.h"
 #include "apps/data/word_piece.h"
+#include "apps/training/ranks.h"
 #include "core/files/safetensors.h"
 #include "nn/models/bert.h"
 
@@ -107,7 +108,8 @@ struct JudgedText {
   std::vector<i32> right{};
 };
 using JudgedTexts = std::vector<JudgedText>;
-JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts);
+/// Ranks may share the texts out.
+JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts, Ranks& ranks = Ranks::alone());
 
 /// Pairs of sentences as a BERT reads them, with some of their words hidden.
 struct PretrainingBatch {

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <deque>
+#include <exception>
+#include <utility>
 
 #include "core/tensor_ops.h"
 
@@ -12,16 +15,20 @@ namespace {
 // Numbers that a rank adds at once: few enough to stay in a core's cache. A message is as long, also among many ranks;
 // the time of a much shorter one would be all latency.
 constexpr i64 added_at_once = i64{1} << 16;
-// Where a rank adds as many of one gradient, they are not copied into a row with others.
-constexpr i64 enough_to_add = i64{1} << 12;
+// So many numbers of one gradient are not copied into a row with others. Many ranks ask for more, since each adds a part.
+i64 large_for(i64 most, const Ranks& ranks) {
+  return std::min(std::max<i64>(added_at_once, (i64{1} << 12) * ranks.size()), most);
+}
 
 // Numbers that the ranks exchange at once. More ranks than these add fewer, so that memory has a bound.
 i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
 
-// Strips whose slices are on their way while one is added, and whose sums are: a megabyte or more, which a connection
-// of 10 Gbit/s carries in a millisecond. So latency should cost time at the beginning and the end alone; it was
-// measured in shared memory only.
-i64 strips_under_way(const Ranks& ranks) { return std::max<i64>(8 / ranks.size(), 1); }
+// Strips that are on their way at once: a megabyte or more each way, which a connection of 10 Gbit/s carries in a
+// millisecond, so that latency costs time at the beginning and the end alone; few enough for a cache. During backward
+// bytes travel only between operations, so more of them wait there.
+size_t strips_under_way(const Ranks& ranks, bool during_backward) {
+  return static_cast<size_t>((during_backward ? 16 : 2) * std::max<i64>(8 / ranks.size(), 1));
+}
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.
 bool are_halves(const Stretch& left, const Stretch& right, i64 count) {
@@ -41,14 +48,12 @@ template <class Node, class Add> void append(std::vector<Node>& nodes, Node next
   }
 }
 
-// Adds gradients to others of the same parameters; one that is not there adds nothing.
-void add_gradients(std::vector<Tensor>& sums, std::vector<Tensor>& more) {
-  for (size_t i = 0; i < sums.size(); ++i) {
-    if (!sums[i].defined())
-      sums[i] = std::move(more[i]);
-    else if (more[i].defined())
-      add_in_place(sums[i], more[i]);
-  }
+// Adds a gradient to another of the same parameter; one that is not there adds nothing.
+void add_gradient(Tensor& sum, Tensor& more) {
+  if (!sum.defined())
+    sum = std::move(more);
+  else if (more.defined())
+    add_in_place(sum, more);
 }
 
 // The nodes that these leaves make by themselves.
@@ -70,6 +75,45 @@ template <class F> void for_tensors(const std::vector<i64>& places, const Stretc
     const i64 begin = std::max(part.begin, places[i]), end = std::min(part.end, places[i + 1]);
     if (begin < end) f(i, begin - places[i], begin - part.begin, end - begin);
   }
+}
+
+// Gradients as one row of numbers: of parameter parameters[i] from places[i] to places[i + 1]. The last parameters come
+// first, since backward reaches them first; small ones wait until there are enough for a strip.
+struct Row {
+  Row(const Parameters& all, i64 most, i64 large);
+  i64 count() const { return places.back(); }
+
+  std::vector<size_t> parameters{};
+  std::vector<i64> places{0};
+  Dtype dtype = f32;
+};
+Row::Row(const Parameters& all, i64 most, i64 large) {
+  std::vector<size_t> small;
+  i64 waiting = 0;
+  const auto append = [&](size_t i) {
+    parameters.push_back(i);
+    places.push_back(count() + all[i].value.value().count());
+  };
+  const auto append_small = [&] {
+    std::for_each(small.begin(), small.end(), append);
+    small.clear();
+    waiting = 0;
+  };
+  for (size_t i = all.size(); i-- > 0;) {
+    const Tensor& value = all[i].value.value();
+    if (all[i].value.is_frozen()) continue;
+    if (parameters.empty() && small.empty()) dtype = value.dtype();
+    check(value.dtype() == dtype, "gradient tree", "parameter ", all[i].name, " is ", value.dtype(), ", others are ",
+          dtype, ": ranks exchange one dtype");
+    if (value.count() >= large) {
+      append(i);
+      continue;
+    }
+    if (waiting + value.count() > most) append_small();
+    small.push_back(i);
+    waiting += value.count();
+  }
+  append_small();
 }
 
 // Numbers of a row that the ranks join at once. They are of one gradient, or of many small ones.
@@ -97,58 +141,96 @@ Stretch part_of(Stretch whole, i64 i, i64 parts) {
   return {whole.begin + whole.count() * i / parts, whole.begin + whole.count() * (i + 1) / parts};
 }
 
-void GradientTree::take(i64 micro_batch) {
-  Node leaf{{micro_batch, micro_batch + 1}, {}};
-  leaf.gradients.reserve(parameters_.size());
-  for (NamedParameter& p : parameters_) leaf.gradients.push_back(std::exchange(p.value.mutable_gradient(), {}));
-  append(nodes_, std::move(leaf), count_,
-         [](Node& left, Node& right) { add_gradients(left.gradients, right.gradients); });
+// Strip by strip: each rank gets a slice of it from all others, adds it up, and gives the sum to all. Meanwhile the
+// slices of the next strips and the sums of those before are on their way.
+class GradientTree::Joining {
+ public:
+  Joining(const Parameters& parameters, std::vector<Node>& nodes, i64 count, Ranks& ranks);
+  ~Joining();
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
+
+  /// So many nodes this rank has; those behind them are not added to yet.
+  size_t own_nodes() const { return static_cast<size_t>(own_nodes_); }
+  /// Whether there is something to gain during backward: of three strips, little was complete before its end.
+  bool is_long() const { return strips_.size() > 3; }
+  /// The gradients of parameter i in these nodes will not change any more.
+  void complete(size_t i);
+  /// Does what can be done without waiting.
+  void advance(bool during_backward);
+  /// All gradients are complete. Leaves one node, the sum over all ranks.
+  void finish();
+
+ private:
+  struct Slice : Stretch {
+    Tensor numbers;
+    bool is_own = false;
+  };
+  struct Flight {
+    Tensor packed{}, received{}, sums{};  // memory, of as many numbers as the longest strip needs
+    Tensor own{}, whole{};                // this rank's numbers, in the order of the ranks; all sums
+    std::vector<Slice> slices{};          // what this rank adds, of every node, in the tree's order
+    Ranks::Received back{};               // where the sums of each rank belong
+    std::unique_ptr<Ranks::Transfer> under_way{};
+    bool arrived() const { return !under_way || under_way->is_over(); }
+  };
+  void pack(const Node& node, Stretch part, Tensor& to, i64 at) const;
+  void unpack(const Tensor& from, Stretch part);
+  Tensor in_place(Stretch part) const;
+  void start(const Strip& strip, Flight& flight);
+  void add(Flight& flight);
+  void end(const Strip& strip, Flight& flight);
+  void join_fast();
+  Flight& flight(size_t k) { return (*flights_)[k - ended_]; }
+
+  const Parameters& parameters_;
+  std::vector<Node>& nodes_;
+  const i64 count_;
+  Ranks& ranks_;
+  const i64 most_;
+  const Row row_;
+  const std::vector<Strip> strips_;
+  std::vector<std::vector<Stretch>> nodes_of_rank_;
+  i64 own_nodes_ = 0, of_others_ = 0;
+  std::vector<char> is_complete_;
+  std::string is_there_;                        // '1' for each parameter of which this rank has a gradient, else '0'
+  size_t complete_ = 0;                         // so many parameters at the start of the row are
+  size_t started_ = 0, added_ = 0, ended_ = 0;  // strips
+  std::unique_ptr<std::deque<Flight>> flights_ = std::make_unique<std::deque<Flight>>();  // from ended_ to started_
+  std::vector<Flight> spare_;  // the last one was used last, and is in the cache
+};
+
+GradientTree::Joining::Joining(const Parameters& parameters, std::vector<Node>& nodes, i64 count, Ranks& ranks)
+    : parameters_(parameters),
+      nodes_(nodes),
+      count_(count),
+      ranks_(ranks),
+      most_(exchanged_at_once(ranks)),
+      row_(parameters, most_, large_for(most_, ranks)),
+      strips_(strips_of(row_.places, large_for(most_, ranks), most_)),
+      is_complete_(parameters.size(), 0),
+      is_there_(parameters.size(), '0') {
+  const i64 size = ranks.size(), me = ranks.rank();
+  for (i64 r = 0; r < size; ++r) {
+    const std::vector<Stretch>& own = nodes_of_rank_.emplace_back(nodes_of(part_of({0, count}, r, size), count));
+    (r == me ? own_nodes_ : of_others_) += std::ssize(own);
+  }
 }
 
-void GradientTree::finish(Ranks& ranks) {
-  if (ranks.size() > 1) {
-    const Row whole = row(ranks);
-    if (ranks.adds_fast())
-      join_fast(ranks, whole);
-    else
-      join(ranks, whole);
-  }
-  check(nodes_.size() == 1 && nodes_[0].begin == 0 && nodes_[0].end == count_, "gradient tree",
-        "some micro-batches were not taken");
-  for (size_t i = 0; i < parameters_.size(); ++i)
-    parameters_[i].value.mutable_gradient() = std::move(nodes_[0].gradients[i]);
-}
-
-GradientTree::Row GradientTree::row(Ranks& ranks) const {
-  std::string mine(parameters_.size(), '0');
-  for (const Node& node : nodes_)
-    for (size_t i = 0; i < mine.size(); ++i)
-      if (node.gradients[i].defined()) mine[i] = '1';
-  std::vector<std::string> all(static_cast<size_t>(ranks.size()), mine);
-  Ranks::Received from;
-  for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
-  ranks.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(mine))), from);
-  Row row{.dtype = parameters_.at(0).value.dtype()};
-  for (size_t i = 0; i < mine.size(); ++i) {
-    if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has.at(i) == '1'; })) continue;
-    check(parameters_[i].value.dtype() == row.dtype, "gradient tree", "parameter ", parameters_[i].name, " is ",
-          parameters_[i].value.dtype(), ", others are ", row.dtype, ": ranks exchange one dtype");
-    row.parameters.push_back(i);
-  }
-  const auto count = [&](size_t i) { return parameters_[i].value.value().count(); };
-  row.large = enough_to_add * ranks.size();
-  std::stable_partition(row.parameters.begin(), row.parameters.end(), [&](size_t i) { return count(i) < row.large; });
-  for (const size_t i : row.parameters) row.places.push_back(row.count() + count(i));
-  return row;
+// After a failure some are under way, and others may not send or take the rest: nobody waits for them, and their memory
+// stays until the process ends, as it soon will.
+GradientTree::Joining::~Joining() {
+  if (std::any_of(flights_->begin(), flights_->end(), [](const Flight& flight) { return !flight.arrived(); }))
+    static_cast<void>(flights_.release());
 }
 
 // A gradient that is not there adds nothing: x + -0 is x, also where x is 0 or -0.
-void GradientTree::pack(const Node& node, const Row& row, Stretch part, Tensor& to, i64 at) const {
-  dispatch_floating(row.dtype, "gradient tree", [&](auto t) {
+void GradientTree::Joining::pack(const Node& node, Stretch part, Tensor& to, i64 at) const {
+  dispatch_floating(row_.dtype, "gradient tree", [&](auto t) {
     using T = decltype(t);
     T* out = to.write<T>() + at;
-    for_tensors(row.places, part, [&](size_t i, i64 from, i64 place, i64 count) {
-      const Tensor& g = node.gradients[row.parameters[i]];
+    for_tensors(row_.places, part, [&](size_t i, i64 from, i64 place, i64 count) {
+      const Tensor& g = node.gradients[row_.parameters[i]];
       if (g.defined())
         std::copy_n(g.data<T>() + from, count, out + place);
       else
@@ -157,131 +239,200 @@ void GradientTree::pack(const Node& node, const Row& row, Stretch part, Tensor& 
   });
 }
 
-void GradientTree::unpack(const Tensor& from, const Row& row, Stretch part) {
-  dispatch_floating(row.dtype, "gradient tree", [&](auto t) {
+void GradientTree::Joining::unpack(const Tensor& from, Stretch part) {
+  dispatch_floating(row_.dtype, "gradient tree", [&](auto t) {
     using T = decltype(t);
-    for_tensors(row.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
-      Tensor& g = nodes_[0].gradients[row.parameters[i]];
-      if (!g.defined()) g = Tensor::empty(parameters_[row.parameters[i]].value.shape(), row.dtype);
+    for_tensors(row_.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
+      Tensor& g = nodes_[0].gradients[row_.parameters[i]];
+      // Strips of it that were not sent yet still have nothing to add.
+      if (!g.defined()) g = full(parameters_[row_.parameters[i]].value.shape(), -0.0, row_.dtype);
       std::copy_n(from.data<T>() + place, count, g.write<T>() + to);
     });
   });
 }
 
 // These numbers where they are, if they are of one gradient of the only node; else a tensor that is not defined.
-Tensor GradientTree::in_place(const Row& row, Stretch part) const {
+Tensor GradientTree::Joining::in_place(Stretch part) const {
   Tensor found;
-  for_tensors(row.places, part, [&](size_t i, i64 from, i64, i64 count) {
-    const Tensor& g = nodes_[0].gradients[row.parameters[i]];
+  for_tensors(row_.places, part, [&](size_t i, i64 from, i64, i64 count) {
+    const Tensor& g = nodes_[0].gradients[row_.parameters[i]];
     if (g.defined()) found = g.reshape({g.count()}).rows(from, from + count);
   });
-  return nodes_.size() == 1 ? found : Tensor();
+  return own_nodes_ == 1 ? found : Tensor();
 }
 
-// Strip by strip: each rank gets a slice of it from all others, adds it up, and gives the sum to all. Meanwhile the
-// slices of the next strips and the sums of those before are on their way.
-void GradientTree::join(Ranks& ranks, const Row& row) {
-  struct Slice : Stretch {
-    Tensor numbers;
-    bool is_own = false;
-  };
-  struct Flight {
-    Tensor packed, received, sums;  // memory
-    Tensor own, whole;              // this rank's numbers, in the order of the ranks; all sums
-    std::vector<Slice> slices;      // what this rank adds, of every node, in the tree's order
-    Ranks::Received back;           // where the sums of each rank belong
-    std::shared_ptr<void> under_way;
-  };
-  const i64 size = ranks.size(), me = ranks.rank(), own_nodes = std::ssize(nodes_);
-  const std::vector<Strip> strips = strips_of(row.places, row.large, exchanged_at_once(ranks));
-  const i64 count = std::ssize(strips), ahead = strips_under_way(ranks);
-  std::vector<std::vector<Stretch>> nodes;  // of each rank
-  i64 of_others = 0, longest = 0;
-  for (i64 r = 0; r < size; ++r) {
-    nodes.push_back(nodes_of(part_of({0, count_}, r, size), count_));
-    if (r != me) of_others += std::ssize(nodes.back());
-  }
-  for (const Strip& strip : strips) longest = std::max(longest, strip.count());
-  std::vector<Flight> flights(static_cast<size_t>(std::min(2 * ahead, count)));
-  for (Flight& flight : flights) {
-    flight.packed = Tensor::empty({longest * own_nodes}, row.dtype);
-    flight.received = Tensor::empty({(longest / size + 1) * of_others}, row.dtype);
-    if (own_nodes > 1) flight.sums = Tensor::empty({longest}, row.dtype);
-  }
-  const auto start = [&](const Strip& strip, Flight& flight) {
-    flight.own = strip.is_of_one ? in_place(row, strip) : Tensor();
-    const bool packs = !flight.own.defined();
-    if (packs) flight.own = flight.packed;
-    flight.whole = (own_nodes > 1 ? flight.sums : flight.own).rows(0, strip.count());
-    flight.slices.clear();
-    flight.back.clear();
-    Ranks::Sent sent;
-    Ranks::Received from;
-    const i64 mine = part_of(strip, me, size).count();
-    for (i64 r = 0, own_end = 0, received_end = 0; r < size; ++r) {
-      const Stretch slice = part_of(strip, r, size);
-      const i64 own_begin = own_end, received_begin = received_end;
-      for (const Node& node : nodes_) {
-        if (packs) pack(node, row, slice, flight.packed, own_end);
-        own_end += slice.count();
-      }
-      i64 at = r == me ? own_begin : received_begin;
-      for (const Stretch& node : nodes[static_cast<size_t>(r)]) {
-        flight.slices.push_back({node, (r == me ? flight.own : flight.received).rows(at, at + mine), r == me});
-        at += mine;
-      }
-      if (r != me) received_end = at;
-      sent.push_back(bytes(flight.own.rows(own_begin, own_end)));
-      from.push_back(bytes(flight.received.rows(received_begin, received_end)));
-      flight.back.push_back(bytes(flight.whole.rows(slice.begin - strip.begin, slice.end - strip.begin)));
+void GradientTree::Joining::start(const Strip& strip, Flight& flight) {
+  const i64 size = ranks_.size(), me = ranks_.rank(), mine = part_of(strip, me, size).count();
+  flight.own = strip.is_of_one ? in_place(strip) : Tensor();
+  const bool packs = !flight.own.defined();
+  if (!flight.received.defined()) flight.received = Tensor::empty({(most_ / size + 1) * of_others_}, row_.dtype);
+  if (own_nodes_ > 1 && !flight.sums.defined()) flight.sums = Tensor::empty({most_}, row_.dtype);
+  if (packs && !flight.packed.defined()) flight.packed = Tensor::empty({most_ * own_nodes_}, row_.dtype);
+  if (packs) flight.own = flight.packed;
+  flight.whole = (own_nodes_ > 1 ? flight.sums : flight.own).rows(0, strip.count());
+  flight.slices.clear();
+  flight.back.clear();
+  Ranks::Sent sent;
+  Ranks::Received from;
+  for (i64 r = 0, own_end = 0, received_end = 0; r < size; ++r) {
+    const Stretch slice = part_of(strip, r, size);
+    const i64 own_begin = own_end, received_begin = received_end;
+    for (size_t node = 0; node < own_nodes(); ++node) {
+      if (packs) pack(nodes_[node], slice, flight.packed, own_end);
+      own_end += slice.count();
     }
-    flight.under_way = ranks.start(sent, from);
-  };
-  const auto add = [&](Flight& flight) {
-    flight.under_way.reset();
-    std::vector<Slice> sum;
-    for (Slice& slice : flight.slices)
-      append(sum, std::move(slice), count_, [](Slice& left, Slice& right) {
-        if (right.is_own && !left.is_own) std::swap(left.numbers, right.numbers);  // a + b has the bits of b + a
-        left.is_own |= right.is_own;
-        add_in_place(left.numbers, right.numbers);
-      });
-    const std::span<std::byte> total = bytes(sum.at(0).numbers);
-    if (own_nodes > 1) std::copy(total.begin(), total.end(), flight.back[static_cast<size_t>(me)].begin());
-    flight.under_way = ranks.start(Ranks::Sent(flight.back.size(), total), flight.back);
-  };
-  const auto end = [&](const Strip& strip, Flight& flight) {
-    flight.under_way.reset();
-    if (!flight.own.shares_memory_with(flight.packed)) return;
-    unpack(flight.whole, row, strip);
-  };
-  const auto flight = [&](i64 k) -> Flight& { return flights[static_cast<size_t>(k) % flights.size()]; };
-  for (i64 k = 0; k < count + 2 * ahead; ++k) {
-    if (const i64 i = k - 2 * ahead; i >= 0) end(strips[static_cast<size_t>(i)], flight(i));
-    if (k < count) start(strips[static_cast<size_t>(k)], flight(k));
-    if (const i64 i = k - ahead; i >= 0 && i < count) add(flight(i));
+    i64 at = r == me ? own_begin : received_begin;
+    for (const Stretch& node : nodes_of_rank_[static_cast<size_t>(r)]) {
+      flight.slices.push_back({node, (r == me ? flight.own : flight.received).rows(at, at + mine), r == me});
+      at += mine;
+    }
+    if (r != me) received_end = at;
+    sent.push_back(bytes(flight.own.rows(own_begin, own_end)));
+    from.push_back(bytes(flight.received.rows(received_begin, received_end)));
+    flight.back.push_back(bytes(flight.whole.rows(slice.begin - strip.begin, slice.end - strip.begin)));
   }
+  flight.under_way = ranks_.start(0, sent, from);
+}
+
+void GradientTree::Joining::add(Flight& flight) {
+  std::vector<Slice> sum;
+  for (Slice& slice : flight.slices)
+    append(sum, std::move(slice), count_, [](Slice& left, Slice& right) {
+      if (right.is_own && !left.is_own) std::swap(left.numbers, right.numbers);  // a + b has the bits of b + a
+      left.is_own |= right.is_own;
+      add_in_place(left.numbers, right.numbers);
+    });
+  const std::span<std::byte> total = bytes(sum.at(0).numbers);
+  if (own_nodes_ > 1) std::copy(total.begin(), total.end(), flight.back[static_cast<size_t>(ranks_.rank())].begin());
+  flight.under_way = ranks_.start(1, Ranks::Sent(flight.back.size(), total), flight.back);
+}
+
+void GradientTree::Joining::end(const Strip& strip, Flight& flight) {
+  flight.under_way.reset();
+  if (flight.packed.defined() && flight.own.shares_memory_with(flight.packed)) unpack(flight.whole, strip);
+}
+
+void GradientTree::Joining::complete(size_t i) {
+  if (std::exchange(is_complete_[i], 1)) return;
+  for (size_t node = 0; node < own_nodes(); ++node)
+    if (nodes_[node].gradients[i].defined()) is_there_[i] = '1';
+  while (complete_ < row_.parameters.size() && is_complete_[row_.parameters[complete_]]) ++complete_;
+}
+
+// What was begun first goes first, so that ranks whose transfers are over at once do all in the same order.
+void GradientTree::Joining::advance(bool during_backward) {
+  const size_t most = strips_under_way(ranks_, during_backward);
+  while (true) {
+    if (ended_ < added_ && flight(ended_).arrived()) {
+      end(strips_[ended_], flight(ended_));
+      spare_.push_back(std::move(flights_->front()));
+      flights_->pop_front();
+      ++ended_;
+    } else if (added_ < started_ && flight(added_).arrived()) {
+      add(flight(added_++));
+    } else if (started_ < strips_.size() && flights_->size() < most &&
+               strips_[started_].end <= row_.places[complete_]) {
+      flights_->push_back(spare_.empty() ? Flight() : std::move(spare_.back()));
+      if (!spare_.empty()) spare_.pop_back();
+      start(strips_[started_], flight(started_));
+      ++started_;
+    } else {
+      return;
+    }
+  }
+}
+
+void GradientTree::Joining::finish() {
+  for (size_t i = 0; i < is_complete_.size(); ++i) complete(i);
+  const std::string& mine = is_there_;
+  if (ranks_.adds_fast()) join_fast();
+  while (!ranks_.adds_fast() && ended_ < strips_.size()) advance(false);
+  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), mine);
+  Ranks::Received from;
+  for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
+  ranks_.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(mine))), from);
+  for (size_t i = 0; i < mine.size(); ++i)
+    if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has[i] == '1'; }))
+      nodes_[0].gradients[i] = Tensor();
   nodes_.resize(1);
   nodes_[0].begin = 0;
   nodes_[0].end = count_;
 }
 
-void GradientTree::join_fast(Ranks& ranks, const Row& row) {
-  while (nodes_.size() > 1) {
-    add_gradients(nodes_[nodes_.size() - 2].gradients, nodes_.back().gradients);
-    nodes_.pop_back();
-  }
-  const i64 most = std::min(exchanged_at_once(ranks), row.count());
-  Tensor packed = Tensor::empty({most}, row.dtype);
-  for (i64 begin = 0; begin < row.count(); begin += most) {
-    const Stretch part{begin, std::min(begin + most, row.count())};
+void GradientTree::Joining::join_fast() {
+  for (; nodes_.size() > 1; nodes_.pop_back())
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      add_gradient(nodes_[nodes_.size() - 2].gradients[i], nodes_.back().gradients[i]);
+  const i64 most = std::min(exchanged_at_once(ranks_), row_.count());
+  Tensor packed = Tensor::empty({most}, row_.dtype);
+  for (i64 begin = 0; begin < row_.count(); begin += most) {
+    const Stretch part{begin, std::min(begin + most, row_.count())};
     Tensor numbers = packed.rows(0, part.count());
-    pack(nodes_[0], row, part, numbers, 0);
-    ranks.sum(numbers);
-    unpack(numbers, row, part);
+    pack(nodes_[0], part, numbers, 0);
+    ranks_.sum(numbers);
+    unpack(numbers, part);
   }
-  nodes_[0].begin = 0;
-  nodes_[0].end = count_;
+}
+
+GradientTree::GradientTree(Parameters parameters, i64 count) : parameters_(std::move(parameters)), count_(count) {}
+GradientTree::~GradientTree() = default;
+
+void GradientTree::take(i64 micro_batch) {
+  Node leaf{{micro_batch, micro_batch + 1}, {}};
+  leaf.gradients.reserve(parameters_.size());
+  for (NamedParameter& p : parameters_) leaf.gradients.push_back(std::exchange(p.value.mutable_gradient(), {}));
+  append(nodes_, std::move(leaf), count_, [](Node& left, Node& right) {
+    for (size_t i = 0; i < left.gradients.size(); ++i) add_gradient(left.gradients[i], right.gradients[i]);
+  });
+}
+
+// Of the last micro-batch, whose node stands behind those that it completes: the sum that `take` would make.
+void GradientTree::take_complete(size_t i, size_t nodes) {
+  nodes_.back().gradients[i] = std::exchange(parameters_[i].value.mutable_gradient(), {});
+  for (size_t k = nodes_.size() - 1; k >= nodes; --k) add_gradient(nodes_[k - 1].gradients[i], nodes_[k].gradients[i]);
+}
+
+void GradientTree::take_last(i64 micro_batch, Ranks& ranks, const std::function<void()>& pass) {
+  if (ranks.size() == 1 || ranks.adds_fast()) {
+    pass();
+    return take(micro_batch);
+  }
+  nodes_.push_back({{micro_batch, micro_batch + 1}, std::vector<Tensor>(parameters_.size())});
+  joining_ = std::make_unique<Joining>(parameters_, nodes_, count_, ranks);
+  std::vector<char> taken(parameters_.size(), 0);
+  const auto take = [&](size_t i) {
+    if (std::exchange(taken[i], 1)) return;
+    take_complete(i, joining_->own_nodes());
+    joining_->complete(i);
+  };
+  std::exception_ptr failure;  // of the ranks, and not of the operation in whose backward it came up
+  CompleteGradients observer(parameters_, take, [&] {
+    try {
+      if (!failure) joining_->advance(true);
+    } catch (...) { failure = std::current_exception(); }
+  });
+  if (joining_->is_long()) {
+    const ObserverScope scope(observer);
+    pass();
+  } else {
+    pass();
+  }
+  if (failure) std::rethrow_exception(failure);
+  for (size_t i = 0; i < parameters_.size(); ++i) take(i);
+  joining_->advance(true);  // each rank has begun as much as the others before it does anything else
+  nodes_.resize(joining_->own_nodes());
+  nodes_.back().end = micro_batch + 1;
+}
+
+void GradientTree::finish(Ranks& ranks) {
+  if (ranks.size() > 1) {
+    if (!joining_) joining_ = std::make_unique<Joining>(parameters_, nodes_, count_, ranks);
+    joining_->finish();
+  }
+  check(nodes_.size() == 1 && nodes_[0].begin == 0 && nodes_[0].end == count_, "gradient tree",
+        "some micro-batches were not taken");
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    parameters_[i].value.mutable_gradient() = std::move(nodes_[0].gradients[i]);
 }
 
 }  // namespace orrery

@@ -6,15 +6,20 @@
 //   ((g0 + g1) + (g2 + g3)) + g4
 // Each rank computes neighbouring micro-batches, and adds those that are whole nodes of the tree; the ranks exchange
 // these nodes, and go on with the same tree. So the bits are equal for any number of ranks. Each rank adds one part of
-// the numbers, which all others send to it, and sends the sum to all (reduce-scatter and all-gather). Of each level of
-// the tree, at most two nodes of a rank are in memory.
+// the numbers, which all others send to it, and sends the sum to all (reduce-scatter and all-gather). That begins while
+// backward goes on in the last micro-batch, with the gradients that are complete (Li et al. 2020, "PyTorch Distributed",
+// section 3.2.3). Of each level of the tree, at most two nodes of a rank are in memory.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "apps/training/ranks.h"
-#include "autograd/variable.h"
+#include "autograd/node.h"
+#include "autograd/observer.h"
 
 namespace orrery {
 
@@ -26,40 +31,76 @@ struct Stretch {
 /// Part `i` of so many parts, whose sizes differ by one at most.
 Stretch part_of(Stretch whole, i64 i, i64 parts);
 
+/// Calls `complete(i)` when backward has added all to the gradient of parameter i, since all nodes that read it have run,
+/// and `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as by an
+/// operation that records others in its backward.
+class CompleteGradients final : public ForwardingObserver {
+ public:
+  CompleteGradients(const Parameters& parameters, std::function<void(size_t)> complete, std::function<void()> idle)
+      : complete_(std::move(complete)), idle_(std::move(idle)) {
+    for (size_t i = 0; i < parameters.size(); ++i) readers_[parameters[i].value.node().get()] = {i};
+  }
+  void recorded(const Node& node) override {
+    ForwardingObserver::recorded(node);
+    for_parameters(node, [&](Readers& readers) {
+      check(!readers.all_ran, "gradient tree", node.name, " reads a parameter whose gradient was complete: ",
+            "ranks cannot share a loss that records operations in backward");
+      ++readers.count;
+    });
+  }
+  void backward_ended(const Node& node) override {
+    ForwardingObserver::backward_ended(node);
+    for_parameters(node, [&](Readers& readers) {
+      readers.all_ran = --readers.count == 0;
+      if (readers.all_ran) complete_(readers.of);
+    });
+    idle_();
+  }
+
+ private:
+  struct Readers {
+    size_t of = 0;
+    i64 count = 0;
+    bool all_ran = false;
+  };
+  template <class F> void for_parameters(const Node& node, const F& f) {
+    for (const Edge& input : node.inputs)
+      if (const auto at = readers_.find(input.node.get()); at != readers_.end()) f(at->second);
+  }
+  std::unordered_map<const Node*, Readers> readers_;  // by the parameter's node
+  std::function<void(size_t)> complete_;
+  std::function<void()> idle_;
+};
+
 /// The sum of the gradients of a step, made once.
 class GradientTree {
  public:
   /// For the gradients of `parameters` in `count` micro-batches, of which rank r has `part_of({0, count}, r, ranks)`.
-  GradientTree(Parameters parameters, i64 count) : parameters_(std::move(parameters)), count_(count) {}
+  GradientTree(Parameters parameters, i64 count);
+  ~GradientTree();
+  GradientTree(const GradientTree&) = delete;
+  GradientTree& operator=(const GradientTree&) = delete;
   /// Takes the gradients out of the parameters: those of this micro-batch. Call it in the order of the micro-batches.
   void take(i64 micro_batch);
+  /// Calls `pass`, the forward and backward of this rank's last micro-batch, and takes each gradient as soon as it is
+  /// complete, so that ranks can join it while backward goes on. Errors: those of `CompleteGradients`.
+  void take_last(i64 micro_batch, Ranks& ranks, const std::function<void()>& pass);
   /// Gives each parameter the sum over the micro-batches of all ranks as its gradient. Errors: some were not taken; on
-  /// several ranks, gradients of different dtypes.
+  /// several ranks, parameters of different dtypes.
   void finish(Ranks& ranks);
 
- private:
   struct Node : Stretch {
     std::vector<Tensor> gradients;  // of each parameter; not defined if nothing reached it
   };
-  // Gradients as one row of numbers, small ones first, without those that no rank has: of parameter parameters[i] from
-  // places[i] to places[i + 1].
-  struct Row {
-    std::vector<size_t> parameters{};
-    std::vector<i64> places{0};
-    i64 large = 0;  // numbers of a gradient that is not small
-    Dtype dtype = f32;
-    i64 count() const { return places.back(); }
-  };
-  Row row(Ranks& ranks) const;
-  void pack(const Node& node, const Row& row, Stretch part, Tensor& to, i64 at) const;
-  void unpack(const Tensor& from, const Row& row, Stretch part);
-  Tensor in_place(const Row& row, Stretch part) const;
-  void join(Ranks& ranks, const Row& row);
-  void join_fast(Ranks& ranks, const Row& row);
+
+ private:
+  class Joining;  // of what the ranks have
+  void take_complete(size_t i, size_t nodes);
 
   Parameters parameters_;
   i64 count_;
   std::vector<Node> nodes_;  // from left to right; the two halves of a node have become one
+  std::unique_ptr<Joining> joining_;
 };
 
 }  // namespace orrery

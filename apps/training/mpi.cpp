@@ -101,11 +101,16 @@ class Watch {
 };
 
 // Messages on their way. It ends when all of them have arrived.
-struct Exchange {
+struct Exchange final : Ranks::Transfer {
   Exchange() = default;
-  ~Exchange() { MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE); }
+  ~Exchange() override { MPI_Waitall(static_cast<int>(open.size()), open.data(), MPI_STATUSES_IGNORE); }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
+  bool is_over() override {
+    int all = 0;
+    MPI_Testall(static_cast<int>(open.size()), open.data(), &all, MPI_STATUSES_IGNORE);
+    return all != 0;
+  }
   std::vector<MPI_Request> open;
 };
 
@@ -131,20 +136,9 @@ class MpiRanks final : public Ranks {
     return Ranks::name_of(rank) + " on " + hosts_[static_cast<size_t>(rank)];
   }
 
-  void exchange(const Sent& to, const Received& from) override { start(to, from); }
-  std::shared_ptr<void> start(const Sent& to, const Received& from) override {
-    const auto exchange = std::make_shared<Exchange>();
-    std::vector<MPI_Request>& open = exchange->open;
-    for (int k = 1; k < mpi_.size; ++k) {  // in pairs: each has one partner to send to, and one to receive from
-      const int next = (mpi_.rank + k) % mpi_.size, before = (mpi_.rank - k + mpi_.size) % mpi_.size;
-      const std::span<std::byte> got = from[static_cast<size_t>(before)];
-      const std::span<const std::byte> given = to[static_cast<size_t>(next)];
-      if (!got.empty())
-        MPI_Irecv(got.data(), static_cast<int>(got.size()), MPI_BYTE, before, 0, group_, &open.emplace_back());
-      if (!given.empty())
-        MPI_Isend(given.data(), static_cast<int>(given.size()), MPI_BYTE, next, 0, group_, &open.emplace_back());
-    }
-    return exchange;
+  void exchange(const Sent& to, const Received& from) override { begin(0, to, from); }
+  std::unique_ptr<Transfer> start(int channel, const Sent& to, const Received& from) override {
+    return begin(1 + channel, to, from);
   }
   bool adds_fast() const override { return adds_fast_; }
   void sum(Tensor& numbers) override {
@@ -164,6 +158,20 @@ class MpiRanks final : public Ranks {
   }
 
  private:
+  std::unique_ptr<Exchange> begin(int tag, const Sent& to, const Received& from) {
+    auto exchange = std::make_unique<Exchange>();
+    std::vector<MPI_Request>& open = exchange->open;
+    for (int k = 1; k < mpi_.size; ++k) {  // in pairs: each has one partner to send to, and one to receive from
+      const int next = (mpi_.rank + k) % mpi_.size, before = (mpi_.rank - k + mpi_.size) % mpi_.size;
+      const std::span<std::byte> got = from[static_cast<size_t>(before)];
+      const std::span<const std::byte> given = to[static_cast<size_t>(next)];
+      if (!got.empty())
+        MPI_Irecv(got.data(), static_cast<int>(got.size()), MPI_BYTE, before, tag, group_, &open.emplace_back());
+      if (!given.empty())
+        MPI_Isend(given.data(), static_cast<int>(given.size()), MPI_BYTE, next, tag, group_, &open.emplace_back());
+    }
+    return exchange;
+  }
   static bool all_come(const Group& meeting, double seconds) {
     MPI_Request barrier = MPI_REQUEST_NULL;
     MPI_Ibarrier(meeting, &barrier);

@@ -22,6 +22,34 @@ bool Ranks::any(bool mine) {
   return std::find(all.begin(), all.end(), 1) != all.end();
 }
 
+Ranks& Ranks::alone() {
+  static Ranks one;
+  return one;
+}
+
+// Of piece i, rank i % R has the numbers.
+std::vector<Ranks::Numbers> Ranks::of_all(i64 count, const std::vector<Numbers>& mine) {
+  Numbers row;  // each piece's numbers after how many they are
+  for (const Numbers& piece : mine) {
+    row.push_back(static_cast<double>(piece.size()));
+    row.insert(row.end(), piece.begin(), piece.end());
+  }
+  std::vector<Numbers> rows, pieces;
+  for (const size_t length : each(row.size())) rows.emplace_back(length);
+  rows[static_cast<size_t>(rank())] = row;
+  Received from;
+  for (Numbers& one : rows) from.push_back(std::as_writable_bytes(std::span(one)));
+  exchange(Sent(rows.size(), std::as_bytes(std::span(row))), from);
+  std::vector<Numbers::const_iterator> next(rows.size());
+  std::transform(rows.begin(), rows.end(), next.begin(), [](const Numbers& one) { return one.begin(); });
+  for (i64 i = 0; i < count; ++i) {
+    auto& at = next[static_cast<size_t>(i % size())];
+    const auto begin = at + 1;
+    pieces.emplace_back(begin, at = begin + static_cast<std::ptrdiff_t>(*at));
+  }
+  return pieces;
+}
+
 void Ranks::first_does(const std::function<void()>& f) {
   std::exception_ptr failure;
   try {

@@ -23,6 +23,8 @@ class Ranks {
  public:
   Ranks() = default;
   virtual ~Ranks() = default;
+  /// This process by itself.
+  static Ranks& alone();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
 
@@ -39,8 +41,16 @@ class Ranks {
   /// Gives the bytes to[r] to rank r, and fills from[r] with those that rank r gives, of equal number. Those for this
   /// rank itself stay where they are.
   virtual void exchange(const Sent& /*to*/, const Received& /*from*/) {}
-  /// The same, but it may go on afterwards; it is over when what this returns has ended. So long the bytes must stay.
-  virtual std::shared_ptr<void> start(const Sent& to, const Received& from) {
+  /// Bytes on their way, which must stay where they are. It ends when all have arrived.
+  class Transfer {
+   public:
+    virtual ~Transfer() = default;
+    /// Whether all have arrived, without waiting. Bytes travel only while one of these functions runs.
+    virtual bool is_over() = 0;
+  };
+  /// The same, but it may go on afterwards; null: it is over. What one rank starts on a channel, 0 or 1, the others
+  /// start there in the same order, but perhaps before or after what is on the other one, or an exchange.
+  virtual std::unique_ptr<Transfer> start(int /*channel*/, const Sent& to, const Received& from) {
     exchange(to, from);
     return nullptr;
   }
@@ -62,6 +72,27 @@ class Ranks {
   double first(double mine) { return each(mine)[0]; }
   bool any(bool mine);
 
+  using Numbers = std::vector<double>;
+  /// What `judge` gives for each of `count` pieces, in their order and the same on all ranks, each of which judges some.
+  /// Every rank draws all of them one after the other, as random numbers may ask for.
+  template <class Draw, class Judge> std::vector<Numbers> share_out(i64 count, const Draw& draw, const Judge& judge) {
+    std::vector<Numbers> mine;
+    for (i64 i = 0; i < count; ++i) {
+      const auto piece = draw(i);
+      if (i % size() == rank()) mine.push_back(judge(piece));
+    }
+    return of_all(count, mine);
+  }
+  /// The sums of these numbers, of which each piece has as many, in the order of the pieces.
+  template <class Draw, class Judge> Numbers sums(i64 count, const Draw& draw, const Judge& judge) {
+    Numbers total;
+    for (const Numbers& piece : share_out(count, draw, judge)) {
+      total.resize(piece.size());
+      for (size_t i = 0; i < piece.size(); ++i) total[i] += piece[i];
+    }
+    return total;
+  }
+
   /// Lets rank 0 call f. If that fails, all ranks fail.
   void first_does(const std::function<void()>& f);
   /// Call it where a failure is caught first. If all ranks fail at this place, as one process would have, it returns;
@@ -75,6 +106,7 @@ class Ranks {
   [[noreturn]] virtual void end_all(const std::string& line);
 
  private:
+  std::vector<Numbers> of_all(i64 count, const std::vector<Numbers>& mine);
   bool failed_ = false;
 };
 

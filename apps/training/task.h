@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "apps/program/stopwatch.h"
+#include "apps/training/ranks.h"
 #include "apps/training/recipe.h"
 #include "autograd/variable.h"
 #include "core/error.h"
@@ -70,7 +71,7 @@ class Task {
   virtual double loss_of_guessing() const { return std::numeric_limits<double>::infinity(); }
 
   /// The scores of the model as it is, always the same ones in the same order. The first of them judges. Needed only by
-  /// recipes that evaluate.
+  /// recipes that evaluate. What takes time is left to `judges`, piece by piece.
   virtual std::vector<Score> evaluate() { fail(program(), "has no evaluation"); }
   /// How long `evaluate` takes. A task whose validation may take minutes tries a part of it.
   virtual double seconds_of_evaluation() {
@@ -81,6 +82,23 @@ class Task {
   /// resumed training continues there. The number of entries never changes.
   virtual std::vector<u64> positions() const { return {}; }
   virtual void go_to(const std::vector<u64>&) {}
+
+  /// Calls f, in which these ranks share out evaluations. All of them call it.
+  void judge_on(Ranks& ranks, const std::function<void()>& f) {
+    struct Ending {
+      Ranks*& judges;
+      ~Ending() { judges = &Ranks::alone(); }
+    } ending{judges_};
+    judges_ = &ranks;
+    f();
+  }
+
+ protected:
+  /// Whose `share_out` and `sums` judge the pieces of an evaluation.
+  Ranks& judges() const { return *judges_; }
+
+ private:
+  Ranks* judges_ = &Ranks::alone();
 };
 
 }  // namespace orrery

@@ -54,23 +54,23 @@ void make_step(const TrainingStep& step, double loss, optim::Optimizer& optimize
   }
 }
 
-Trainer::Trainer(Task& task, std::shared_ptr<Ranks> ranks)
+Trainer::Trainer(Task& task, Ranks& ranks)
     : task_(task),
-      ranks_(std::move(ranks)),
+      ranks_(ranks),
       recipe_(task.recipe()),
       parameters_(nn::parameters_on_disk(task.module())),
       optimizer_(make_optimizer(recipe_, parameters_)) {
   recipe_.validate();
   check(recipe_.schedule != Schedule::noam || recipe_.width > 0, task.program(),
         "Noam's schedule needs the model's width in the recipe");
-  check(ranks_->size() == 1 || !task.needs_whole_batch(), task.program(),
+  check(ranks_.size() == 1 || !task.needs_whole_batch(), task.program(),
         "the loss compares all items of a batch, so ranks cannot share a step");
   check(recipe_.micro_batches == 1 || !task.needs_whole_batch(), task.program(),
         "the loss compares all items of a batch, so a step is one batch: --micro-batches must be 1, not ",
         recipe_.micro_batches);
-  check(recipe_.micro_batches >= ranks_->size(), task.program(), "--micro-batches must be at least ", ranks_->size(),
+  check(recipe_.micro_batches >= ranks_.size(), task.program(), "--micro-batches must be at least ", ranks_.size(),
         ", one for each rank, not ", recipe_.micro_batches);
-  if (ranks_->size() > 1)
+  if (ranks_.size() > 1)
     for (const nn::Module::NamedBuffer& b : buffers())
       fail(task.program(), "the buffer ", b.name,
            " depends on all micro-batches of a step, so ranks cannot share them");
@@ -98,7 +98,7 @@ std::vector<Trainer::Part> Trainer::draw_step() {
 
 // Those that this rank computes. Where nothing is counted, there is nothing to compute.
 std::vector<Trainer::Part> Trainer::own(const std::vector<Part>& parts) const {
-  const auto [begin, end] = part_of({0, recipe_.micro_batches}, ranks_->rank(), ranks_->size());
+  const auto [begin, end] = part_of({0, recipe_.micro_batches}, ranks_.rank(), ranks_.size());
   std::vector<Part> own(parts.begin() + begin, parts.begin() + end);
   std::erase_if(own, [](const Part& part) { return part.share == 0; });
   return own;
@@ -144,13 +144,18 @@ Trainer::PartResult Trainer::add_gradient(const Part& part) {
 
 // dL/dp of L = sum_i (items_i / items) L_i is the sum of what backward from each part gives, whichever rank has it.
 std::vector<Trainer::PartResult> Trainer::sum_in_tree(const std::vector<Part>& parts) {
-  const i64 count = recipe_.micro_batches, me = ranks_->rank(), size = ranks_->size();
+  const i64 count = recipe_.micro_batches, me = ranks_.rank(), size = ranks_.size();
   std::vector<PartResult> results(static_cast<size_t>(count));
   GradientTree tree(optimizer_->parameters(), count);
   const Stretch own = part_of({0, count}, me, size);
   for (i64 i = own.begin; i < own.end; ++i) {
-    results[static_cast<size_t>(i)] = add_gradient(parts[static_cast<size_t>(i)]);
-    tree.take(i);
+    const auto pass = [&] { results[static_cast<size_t>(i)] = add_gradient(parts[static_cast<size_t>(i)]); };
+    if (i + 1 == own.end) {
+      tree.take_last(i, ranks_, pass);
+    } else {
+      pass();
+      tree.take(i);
+    }
   }
   Ranks::Received of_rank;
   for (i64 r = 0; r < size; ++r) {
@@ -158,8 +163,8 @@ std::vector<Trainer::PartResult> Trainer::sum_in_tree(const std::vector<Part>& p
     of_rank.push_back(std::as_writable_bytes(
         std::span(results).subspan(static_cast<size_t>(part.begin), static_cast<size_t>(part.count()))));
   }
-  ranks_->exchange(Ranks::Sent(of_rank.size(), of_rank[static_cast<size_t>(me)]), of_rank);
-  tree.finish(*ranks_);
+  ranks_.exchange(Ranks::Sent(of_rank.size(), of_rank[static_cast<size_t>(me)]), of_rank);
+  tree.finish(ranks_);
   return results;
 }
 
@@ -192,9 +197,9 @@ StepResult Trainer::update() {
                 return loss_of_own(parts);
               });
   } catch (const Error& error) {
-    if (ranks_->size() == 1 || !seeks_cause) throw;  // memory may have run out here alone
+    if (ranks_.size() == 1 || !seeks_cause) throw;  // memory may have run out here alone
     // A number is not finite on all ranks, and each has looked for the cause in its own part.
-    for (const std::string& rule : ranks_->each_text(error.rule()))
+    for (const std::string& rule : ranks_.each_text(error.rule()))
       if (rule.find(nothing_found) == rule.npos) throw Error(task_.program(), rule);
     throw;
   }
@@ -223,8 +228,8 @@ std::vector<Score> Trainer::evaluate() {
         if (static_cast<i64>(kept_.size()) > recipe_.average_last) kept_.pop_front();
       }
       with_judged([&] {
-        scores = task_.evaluate();
-        for (Score& score : scores) score.value = ranks_->first(score.value);  // so that all decide the same
+        task_.judge_on(ranks_, [&] { scores = task_.evaluate(); });
+        for (Score& score : scores) score.value = ranks_.first(score.value);  // so that all decide the same
         best = is_better(scores.at(0), best_score_, best_step_ == 0);
         if (best) best_ = copies(buffers());
       });
@@ -337,7 +342,7 @@ double Trainer::seconds_of_step() {
     });
   task_.go_to(positions);
   const double mean = task_.mean_items_read(), of_mean_step = mean > 0 ? mean / static_cast<double>(items_read_) : 1;
-  return ranks_->first((seconds + seconds_of_update()) * of_mean_step);
+  return ranks_.first((seconds + seconds_of_update()) * of_mean_step);
 }
 
 // Seconds of the optimiser, with the gradients of a trial and a rate of 0. What it remembers is made anew, so this is
@@ -381,9 +386,10 @@ i64 Trainer::evaluations_left() const {
 
 double Trainer::seconds_of_evaluation() {
   const std::vector<u64> positions = task_.positions();
-  const double seconds = task_.seconds_of_evaluation();
+  double seconds = 0;
+  task_.judge_on(ranks_, [&] { seconds = task_.seconds_of_evaluation(); });
   task_.go_to(positions);
-  return ranks_->first(seconds);
+  return ranks_.first(seconds);
 }
 
 }  // namespace orrery

@@ -67,9 +67,7 @@ class Trainer {
   /// must outlive the trainer. Errors: those of `TrainingRecipe::validate`; Noam's schedule without the model's width;
   /// micro-batches of a task whose loss needs the whole batch; fewer micro-batches than ranks; on several ranks, a
   /// model with buffers that training changes.
-  Trainer(Task& task, Ranks& ranks) : Trainer(task, std::shared_ptr<Ranks>(std::shared_ptr<Ranks>(), &ranks)) {}
-  /// The same in one process.
-  explicit Trainer(Task& task) : Trainer(task, std::make_shared<Ranks>()) {}
+  explicit Trainer(Task& task, Ranks& ranks = Ranks::alone());
 
   /// One update. Error, before any parameter changes: the loss or a gradient is not finite; the message names the first
   /// operation with such a result. After this error, or if memory runs out, the trainer is as it was before the step,
@@ -77,7 +75,7 @@ class Trainer {
   StepResult step();
   i64 steps_done() const { return steps_done_; }
   Task& task() const { return task_; }
-  Ranks& ranks() const { return *ranks_; }
+  Ranks& ranks() const { return ranks_; }
   const TrainingRecipe& recipe() const { return recipe_; }
   i64 parameter_count() const;
   /// The losses of all steps.
@@ -138,7 +136,6 @@ class Trainer {
   std::string hash() const;
 
  private:
-  Trainer(Task& task, std::shared_ptr<Ranks> ranks);
   using Values = std::vector<Tensor>;  // of each parameter; then perhaps of each buffer
   struct Part {
     i64 micro_batch = 0;
@@ -167,7 +164,7 @@ class Trainer {
                    const Buffers& buffers = {}) const;
 
   Task& task_;
-  std::shared_ptr<Ranks> ranks_;
+  Ranks& ranks_;
   TrainingRecipe& recipe_;  // the task's
   Parameters parameters_;
   std::unique_ptr<optim::Optimizer> optimizer_;

@@ -27,16 +27,16 @@ class FirstRanks final : public Ranks {
   FirstRanks(Ranks& all, i64 size) : all_(all), size_(size) {}
   i64 rank() const override { return all_.rank(); }
   i64 size() const override { return size_; }
-  void exchange(const Sent& to, const Received& from) override { start(to, from); }
-  std::shared_ptr<void> start(const Sent& to, const Received& from) override {
-    Sent to_all = to;
-    Received from_all = from;
-    to_all.resize(static_cast<size_t>(all_.size()));
-    from_all.resize(static_cast<size_t>(all_.size()));
-    return all_.start(to_all, from_all);
+  void exchange(const Sent& to, const Received& from) override { all_.exchange(for_all(to), for_all(from)); }
+  std::unique_ptr<Transfer> start(int channel, const Sent& to, const Received& from) override {
+    return all_.start(channel, for_all(to), for_all(from));
   }
 
  private:
+  template <class Spans> Spans for_all(Spans spans) const {
+    spans.resize(static_cast<size_t>(all_.size()));
+    return spans;
+  }
   Ranks& all_;
   i64 size_;
 };

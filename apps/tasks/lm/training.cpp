@@ -115,22 +115,25 @@ BatchLoss LmTask::loss(i64 micro_batch, nn::Pass& pass) {
   return {model.loss(batch.ids, batch.labels, pass)};
 }
 
-double LmTask::estimate_batch() {
+double LmTask::estimate(i64 batches) {
   const NoGradient nothing_recorded;
-  const TextBatch batch = random_blocks(data_.validation, recipe_.batch, recipe_.length(), judged_);
-  nn::Pass pass = nn::Pass::inference();
-  return model.loss(batch.ids, batch.labels, pass).item();
+  const auto draw = [&](i64) { return random_blocks(data_.validation, recipe_.batch, recipe_.length(), judged_); };
+  const auto judge = [&](const TextBatch& batch) {
+    nn::Pass pass = nn::Pass::inference();
+    return Ranks::Numbers{model.loss(batch.ids, batch.labels, pass).item()};
+  };
+  return judges().sums(batches, draw, judge)[0];
 }
 
 std::vector<Score> LmTask::evaluate() {
-  double total = 0;
-  for (i64 i = 0; i < recipe_.estimate_batches; ++i) total += estimate_batch();
-  last_estimate_ = total / static_cast<double>(recipe_.estimate_batches);
+  last_estimate_ = estimate(recipe_.estimate_batches) / static_cast<double>(recipe_.estimate_batches);
   return {{"validation estimate", last_estimate_}};
 }
 
 double LmTask::seconds_of_evaluation() {
-  return seconds_of([&] { estimate_batch(); }) * static_cast<double>(recipe_.estimate_batches);
+  const i64 ranks = judges().size();  // each of them judges one
+  return seconds_of([&] { estimate(ranks); }) / static_cast<double>(ranks) *
+         static_cast<double>(recipe_.estimate_batches);
 }
 
 void LmTask::go_to(const std::vector<u64>& positions) {

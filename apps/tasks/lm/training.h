@@ -94,8 +94,8 @@ class LmTask final : public Task {
 
  private:
   TextBatch next_batch(i64 number);
-  // The loss of one batch of an estimate.
-  double estimate_batch();
+  // The losses of so many batches of an estimate.
+  double estimate(i64 batches);
 
   LmRecipe& recipe_;
   TextData data_;

@@ -125,17 +125,15 @@ double ToyTrainingTask::validation_loss() const {
   const NoGradient nothing_recorded;
   constexpr int batches = 10;
   Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
-  double total = 0;
-  i64 tokens = 0;
-  for (int i = 0; i < batches; ++i) {
-    const Batch batch = next_batch(numbers, true);
+  const auto draw = [&](i64) { return next_batch(numbers, true); };
+  const auto judge = [&](const Batch& batch) {
     nn::Pass pass = nn::Pass::inference();
-    total += cross_entropy(model(batch.source, batch.input, pass), batch.gold,
-                           {.ignore_index = recipe_.task.pad, .reduction = Reduction::sum})
-                 .item();
-    tokens += labels_of(batch.gold, recipe_.task.pad);
-  }
-  return total / static_cast<double>(tokens);
+    const Variable loss = cross_entropy(model(batch.source, batch.input, pass), batch.gold,
+                                        {.ignore_index = recipe_.task.pad, .reduction = Reduction::sum});
+    return Ranks::Numbers{loss.item(), static_cast<double>(labels_of(batch.gold, recipe_.task.pad))};
+  };
+  const Ranks::Numbers sums = judges().sums(batches, draw, judge);  // of losses and of tokens
+  return sums[0] / sums[1];
 }
 
 std::vector<Sequence> answers(const nn::Transformer& model, const ToyTask& task, const std::vector<Sequence>& sources) {

@@ -316,35 +316,30 @@ double TranslationTask::mean_items_read() const {
          static_cast<double>(training_.in_epoch()) * static_cast<double>(recipe_.micro_batches);
 }
 
-std::pair<double, i64> TranslationTask::loss_of_validation(i64 batch_number) const {
+Ranks::Numbers TranslationTask::judge(i64 batches, i64 first, i64 stride) const {
   const NoGradient nothing_recorded;
-  const TranslationBatch batch = validation_.sorted_batch(batch_number);
-  nn::Pass pass = nn::Pass::inference();
-  const Variable sum = model_->loss(batch, pass, {.ignore_index = pad_id, .reduction = Reduction::sum});
-  return {sum.item(), batch.tokens};
+  const auto draw = [&](i64 i) { return first + i * stride; };
+  const auto loss_and_tokens = [&](i64 number) {
+    const TranslationBatch batch = validation_.sorted_batch(number);
+    nn::Pass pass = nn::Pass::inference();
+    const Variable sum = model_->loss(batch, pass, {.ignore_index = pad_id, .reduction = Reduction::sum});
+    return Ranks::Numbers{sum.item(), static_cast<double>(batch.tokens)};
+  };
+  return judges().sums(batches, draw, loss_and_tokens);
 }
 
 double TranslationTask::validation_loss() const {
-  double total = 0;
-  i64 tokens = 0;
-  for (i64 i = 0; i < validation_.in_epoch(); ++i) {
-    const auto [loss, count] = loss_of_validation(i);
-    total += loss;
-    tokens += count;
-  }
-  return total / static_cast<double>(tokens);
+  const Ranks::Numbers sums = judge(validation_.in_epoch(), 0, 1);
+  return sums[0] / sums[1];
 }
 
 // Tries ten batches. The batches are sorted by length, so that every n-th stands for all.
 double TranslationTask::seconds_of_evaluation() {
   constexpr i64 tried = 10;
-  const i64 all = validation_.in_epoch(), stride = (all + tried - 1) / tried;
-  i64 tokens = 0;
-  const double seconds = seconds_of([&] {
-    for (i64 i = stride / 2; i < all; i += stride) tokens += loss_of_validation(i).second;
-  });
-  return seconds * static_cast<double>(data_.validation.target.tokens() + data_.validation.size()) /
-         static_cast<double>(tokens);
+  const i64 all = validation_.in_epoch(), stride = (all + tried - 1) / tried, first = stride / 2;
+  double tokens = 0;
+  const double seconds = seconds_of([&] { tokens = judge((all - first + stride - 1) / stride, first, stride)[1]; });
+  return seconds * static_cast<double>(data_.validation.target.tokens() + data_.validation.size()) / tokens;
 }
 
 }  // namespace orrery::translate

@@ -126,8 +126,8 @@ class TranslationTask final : public Task {
   double validation_loss() const;
 
  private:
-  // The sum of the losses of a batch of the validation, and the number of its target tokens.
-  std::pair<double, i64> loss_of_validation(i64 batch) const;
+  // Of so many batches of the validation, with this first one and stride: the sum of the losses, and the target tokens.
+  Ranks::Numbers judge(i64 batches, i64 first, i64 stride) const;
 
   TranslationRecipe& recipe_;
   const TranslationData& data_;

@@ -39,6 +39,16 @@ Result when_saved(const std::string& command, const std::string& model, const st
                then + "; wait $P; echo $?");
 }
 
+// The lines of the evaluations.
+std::vector<std::string> judgements(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  const std::regex of_step("step [0-9]+: .*[0-9].*");
+  for (std::string line; std::getline(all, line);)
+    if (std::regex_match(line, of_step)) lines.push_back(line);
+  return lines;
+}
+
 // Waits until mpirun, process $M, has ended; says "alive" if that takes longer than ten seconds.
 const std::string ends_soon =
     "; for i in $(seq 100); do kill -0 $M 2>/dev/null || break; sleep 0.1; done; "
@@ -69,21 +79,33 @@ TEST_CASE("a training has the same bits on 1, 2, 3 and 4 ranks, and a line of ea
   CHECK(contains(fast.text, "2 ranks, 4 micro-batches in a step\n"));
 }
 
-TEST_CASE("a language model and a translator have the same bits on 2 and 3 ranks, of which each has a batch at least") {
+TEST_CASE("other tasks have the same bits and scores on 1 to 8 ranks, of which each has a batch at least") {
   if (!mpi_is_there()) return;
   const TemporaryFolder folder;
   const orrery::small::AnimalText animals = orrery::small::animal_text();
   const std::string text = written(folder / "text", repeated("the dog sees the cat, and the cat sees the dog. ", 60)),
-                    english = written(folder / "en", animals.english), german = written(folder / "de", animals.german);
+                    english = written(folder / "en", animals.english), german = written(folder / "de", animals.german),
+                    table =
+                        written(folder / "table.tsv", "text\tlabel\n" + repeated("a cow\t0\na tram\t1\na\t0\n", 80)),
+                    bert =
+                        "--vocab-size 40 --layers 1 --heads 2 --d-model 8 --d-ff 8 --batch 2 --steps 4 "
+                        "--evaluate-every 2 --valid '";
   for (const std::string& training :
        {"lm train '" + text + "' " + quick_lm + "--dropout 0.1 --hash ",
         "translate train --source '" + english + "' --target '" + german +
             "' --segmented --d-model 8 --heads 2 --d-ff 8 --encoder-layers 1 --decoder-layers 1 --batch-tokens 40 "
-            "--warmup 2 --max-tokens 20 --steps 4 --hash "}) {
+            "--warmup 2 --max-tokens 20 --steps 4 --evaluate-every 2 --hash ",
+        "classify train '" + table + "' " + bert + table + "' --hash ",
+        "pretrain train '" + text + "' " + bert + text + "' --hash "}) {
     CAPTURE(training);
-    const std::string expected = trained_hash(training + "--micro-batches 3 --threads 1");
-    CHECK(hash_in(shell(ranks(3, training) + "2>/dev/null").text) == expected);
-    CHECK(hash_in(shell(ranks(2, training + "--micro-batches 3") + "2>/dev/null").text) == expected);
+    const Result one = run(training + "--micro-batches 8 --threads 1", "2>&1");
+    CHECK(hash_in(one.text) != "");
+    CHECK(judgements(one.text).size() == 2);
+    for (const int count : {2, 3, 8}) {
+      const Result result = shell(ranks(count, training + (count < 8 ? "--micro-batches 8" : "")) + "2>&1");
+      CHECK(hash_in(result.text) == hash_in(one.text));
+      CHECK(judgements(result.text) == judgements(one.text));
+    }
   }
 }
 
@@ -166,13 +188,17 @@ TEST_CASE("slow: a rank that is killed or stopped ends all within ten seconds, a
     }
 }
 
-TEST_CASE("long: a training whose ranks were killed thirty times ends with the bits of an undisturbed one") {
+// Thirty times, or as often as ORRERY_KILLS says.
+TEST_CASE("long: a training whose ranks were killed again and again ends with the bits of an undisturbed one") {
   if (!mpi_is_there()) return;
+  const char* asked = std::getenv("ORRERY_KILLS");
+  const int most = asked ? std::stoi(asked) : 30;
   const TemporaryFolder folder;
   const std::string model = folder / "model", resume = "toy --hash --resume '" + model + "' ",
-                    recipe = "toy --steps 60000 --evaluate-every 20 --micro-batches 5 --hash " + small_toy_options;
+                    recipe = "toy --steps " + std::to_string(2000 * most) +
+                             " --evaluate-every 20 --micro-batches 5 --hash " + small_toy_options;
   orrery::Rng numbers(1);
-  for (int kills = 0; kills < 30; ++kills) {
+  for (int kills = 0; kills < most; ++kills) {
     const orrery::i64 count = numbers.integer(2, 6), killed = numbers.integer(0, count);
     const bool was_saved = std::filesystem::exists(model + ".resume");
     const Result result =

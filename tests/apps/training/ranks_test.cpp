@@ -7,6 +7,7 @@
 
 #include "apps/tasks/toy/training.h"
 #include "apps/training/gradient_tree.h"
+#include "autograd/observer.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "nn/module.h"
@@ -52,7 +53,7 @@ std::string after_steps(Trainer& trainer, i64 steps) {
   return trainer.hash();
 }
 
-// The hash that a toy with dropout has after `steps` steps, the same on all ranks; from a state, if one is given, and
+// Hash and best score that a toy with dropout has after `steps` steps, the same on all ranks; from a state, if one is given, and
 // with the state at the end.
 std::string toy_hash(i64 size, i64 micro_batches, i64 steps, TrainingState* state = nullptr, bool goes_on = false) {
   ToyRecipe recipe;
@@ -68,7 +69,9 @@ std::string toy_hash(i64 size, i64 micro_batches, i64 steps, TrainingState* stat
     ToyTrainingTask task(own);
     Trainer trainer(task, ranks);
     if (goes_on) trainer.load_state(*state);
-    hashes[static_cast<size_t>(ranks.rank())] = after_steps(trainer, steps);
+    std::ostringstream text;
+    text << after_steps(trainer, steps) << std::hexfloat << ' ' << trainer.best_score();
+    hashes[static_cast<size_t>(ranks.rank())] = text.str();
     ranks.any(false);  // all have read the state
     if (state && !goes_on && ranks.is_first()) {
       *state = trainer.state();
@@ -136,6 +139,67 @@ TEST_CASE("a training has equal bits on 1, 2, 3, 4, 8 and 64 ranks, with dropout
   for (const i64 size : {2, 3, 4, 8, 64}) CHECK(toy_hash(size, 64, 3) == of_64);
   const std::string of_5 = toy_hash(1, 5, 6);
   for (const i64 size : {2, 3, 4, 5}) CHECK(toy_hash(size, 5, 6) == of_5);
+}
+
+TEST_CASE("ranks share out the pieces of an evaluation, whose sums have equal bits for any number of them") {
+  for (const i64 count : {1, 5, 13}) {
+    double expected = 0;
+    for (i64 i = 0; i < count; ++i) expected += std::sqrt(static_cast<double>(i));
+    for (const i64 size : {1, 2, 3, 4, 8}) {
+      const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
+        i64 drawn = 0, judged = 0;
+        const auto draw = [&](i64) { return drawn++; };
+        CHECK(ranks.sums(count, draw, [&](i64 piece) {
+          ++judged;
+          return Ranks::Numbers{std::sqrt(static_cast<double>(piece)), 1};
+        }) == Ranks::Numbers{expected, static_cast<double>(count)});
+        CHECK(drawn == count);
+        CHECK(judged == (count - ranks.rank() + size - 1) / size);
+        const auto pieces = ranks.share_out(count, draw, [&](i64 piece) {
+          return Ranks::Numbers(static_cast<size_t>(piece - count), static_cast<double>(piece));
+        });
+        CHECK(std::ssize(pieces) == count);
+        for (i64 i = 0; i < count; ++i)
+          CHECK(pieces[static_cast<size_t>(i)] ==
+                Ranks::Numbers(static_cast<size_t>(i), static_cast<double>(count + i)));
+      });
+      for (const std::string& problem : problems) CHECK(problem == "");
+    }
+  }
+}
+
+TEST_CASE("each rank judges its part of a validation, and all get the scores of one process") {
+  ToyRecipe recipe = annotated_recipe();
+  recipe.model.layer.d_model = recipe.model.layer.d_ff = 8;
+  recipe.model.layer.num_heads = 2;
+  recipe.batch = 2;
+  recipe.micro_batches = 8;
+  struct Counter final : ForwardingObserver {
+    void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) override { ++all; }
+    i64 all = 0;
+  };
+  i64 of_piece = 0;
+  const auto scores_on = [&](i64 size) {
+    std::vector<double> scores(static_cast<size_t>(size));
+    const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
+      ToyRecipe own = recipe;
+      ToyTrainingTask task(own);
+      Trainer trainer(task, ranks);
+      Counter operations;
+      {
+        const ObserverScope scope(operations);
+        scores[static_cast<size_t>(ranks.rank())] = trainer.evaluate()[0].value;
+      }
+      if (size == 1) of_piece = operations.all / 10;
+      CHECK(operations.all == of_piece * ((10 - ranks.rank() + size - 1) / size));
+      CHECK(trainer.seconds_of_evaluation() > 0);
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+    return scores;
+  };
+  const double expected = scores_on(1)[0];
+  for (const i64 size : {2, 3, 4, 8})
+    CHECK(scores_on(size) == std::vector<double>(static_cast<size_t>(size), expected));
 }
 
 TEST_CASE("a training that was stopped on some ranks goes on with the same bits on others") {
