@@ -6,8 +6,8 @@
 
 namespace orrery {
 
-/// Lets a new edge lead to x, or nowhere for a constant or a frozen parameter. Error: `mutable_value` was given a tensor
-/// of another shape or dtype, so that a gradient of x would not fit its place.
+/// Lets a new edge lead to x, or nowhere for a constant or a frozen parameter. Error: `mutable_value` was given a
+/// tensor of another shape or dtype, so that a gradient of x would not fit its place.
 void lead_to(const Variable& x, Edge& edge);
 
 /// A gradient to write or add to.

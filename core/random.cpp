@@ -75,8 +75,8 @@ Words products(const Words& a, u64 b) {
 #endif
 }
 
-// Computes the decisions of blocks `first`, `first + 1`, ... of a draw, as many as `vectors` vectors have lanes. This is
-// philox4x32 of random.h, written so that each line works on all blocks at once.
+// Computes the decisions of blocks `first`, `first + 1`, ... of a draw, as many as `vectors` vectors have lanes. This
+// is philox4x32 of random.h, written so that each line works on all blocks at once.
 template <i64 vectors> void philox_blocks(const Draw& draw, u64 first, u16* decisions) {
   Words c0[vectors], c1[vectors], c2[vectors], c3[vectors];
   for (i64 v = 0; v < vectors; ++v) {

@@ -15,7 +15,7 @@ namespace {
 // Numbers that a rank adds at once: few enough to stay in a core's cache. A message is as long, also among many ranks;
 // the time of a much shorter one would be all latency.
 constexpr i64 added_at_once = i64{1} << 16;
-// So many numbers of one gradient are not copied into a row with others. Many ranks ask for more, since each adds a part.
+// So many numbers of one gradient are not copied into a row with others. Many ranks ask for more, as each adds a part.
 i64 large_for(i64 most, const Ranks& ranks) {
   return std::min(std::max<i64>(added_at_once, (i64{1} << 12) * ranks.size()), most);
 }

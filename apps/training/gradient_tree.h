@@ -7,8 +7,8 @@
 // Each rank computes neighbouring micro-batches, and adds those that are whole nodes of the tree; the ranks exchange
 // these nodes, and go on with the same tree. So the bits are equal for any number of ranks. Each rank adds one part of
 // the numbers, which all others send to it, and sends the sum to all (reduce-scatter and all-gather). That begins while
-// backward goes on in the last micro-batch, with the gradients that are complete (Li et al. 2020, "PyTorch Distributed",
-// section 3.2.3). Of each level of the tree, at most two nodes of a rank are in memory.
+// backward goes on in the last micro-batch, with the gradients that are complete (Li et al. 2020, section 3.2.3 of
+// "PyTorch Distributed"). Of each level of the tree, at most two nodes of a rank are in memory.
 #pragma once
 
 #include <functional>
@@ -31,8 +31,8 @@ struct Stretch {
 /// Part `i` of so many parts, whose sizes differ by one at most.
 Stretch part_of(Stretch whole, i64 i, i64 parts);
 
-/// Calls `complete(i)` when backward has added all to the gradient of parameter i, since all nodes that read it have run,
-/// and `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as by an
+/// Calls `complete(i)` when backward has added all to the gradient of parameter i: all nodes that read it have run. Calls
+/// `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as by an
 /// operation that records others in its backward.
 class CompleteGradients final : public ForwardingObserver {
  public:

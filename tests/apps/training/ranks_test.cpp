@@ -53,8 +53,8 @@ std::string after_steps(Trainer& trainer, i64 steps) {
   return trainer.hash();
 }
 
-// Hash and best score that a toy with dropout has after `steps` steps, the same on all ranks; from a state, if one is given, and
-// with the state at the end.
+// Hash and best score that a toy with dropout has after `steps` steps, the same on all ranks; from a state, if one is
+// given, and with the state at the end.
 std::string toy_hash(i64 size, i64 micro_batches, i64 steps, TrainingState* state = nullptr, bool goes_on = false) {
   ToyRecipe recipe;
   recipe.model.layer = {.d_model = 8, .num_heads = 2, .d_ff = 8, .dropout = 0.1};
