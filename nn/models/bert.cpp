@@ -22,6 +22,12 @@ Tensor bert_table(i64 count, const BertConfig& config, Rng& rng) {
                               : initial_weight(Init::normal_002, count, d_model, rng);
 }
 
+// From N(1, 1).
+Tensor places_in_sentences(const BertConfig& config, Rng& rng) {
+  const Tensor drawn = bert_table(config.max_positions, config, rng);
+  return rng.draws_shapes() ? drawn : drawn + 1.0;
+}
+
 Variable activated_by(Activation activation, const Variable& x) {
   if (activation == Activation::gelu) return gelu(x);
   return activation == Activation::relu ? relu(x) : gelu_tanh(x);
@@ -90,9 +96,8 @@ void Bert::WordHead::visit(Visitor& v) {
 Bert::Bert(const BertConfig& config, Rng& rng)
     : config(config_json::valid(config)),
       token_embedding(bert_table(config.vocab_size, config, rng)),
-      position_embedding(config.sentence_sums
-                             ? initial_constant({config.max_positions, config.layer.d_model}, 1, rng)  // plain sums
-                             : bert_table(config.max_positions, config, rng)),
+      position_embedding(config.sentence_sums ? places_in_sentences(config, rng)
+                                              : bert_table(config.max_positions, config, rng)),
       segment_embedding(bert_table(config.type_vocab_size, config, rng)),
       embedding_norm(config.layer.d_model, config.layers().norm(), rng),
       encoder(config.num_layers, false, config.layers(), rng),

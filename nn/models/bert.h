@@ -109,8 +109,9 @@ struct Bert : Module {
   Dropout dropout;
 
   /// Draws every weight from N(0, 0.02^2); biases are 0. With `sentence_sums` tables are drawn from N(0, 1), vectors of
-  /// places in sentences are 1, and matrices are Xavier's: from 0.02^2 a small model learns some stories late or never
-  /// (bAbI's task 6: half of the answers right after 8 epochs). Errors: whatever `config.validate()` rejects.
+  /// places in sentences from N(1, 1), so that the order of words counts, and matrices are Xavier's: from 0.02^2 a
+  /// small model learns some stories late or never (bAbI's task 6: half of the answers right after 8 epochs). Errors:
+  /// whatever `config.validate()` rejects.
   Bert(const BertConfig& config, Rng& rng);
 
   /// The encoder's output [B, S, d_model]. Without `segments` all tokens are of segment 0. No position sees trailing
