@@ -9,8 +9,11 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/machine/parallel.h"
 #include "core/machine/vector.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace orrery {
 

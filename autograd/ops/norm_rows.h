@@ -5,7 +5,6 @@
 // power of two that brings the row near 1, which changes no digit.
 #pragma once
 
-#include <array>
 #include <cmath>
 #include <limits>
 
@@ -112,15 +111,15 @@ inline constexpr i64 rows_at_once = 8;
 /// Stores the statistics of rows [begin, end) of x [rows, n] in `table`.
 template <class T>
 static void store_statistics(const T* x, i64 begin, i64 end, i64 n, double eps, LayerNormForm form, T* table) {
-  std::array<T, rows_at_once> mean;
-  std::array<double, rows_at_once> squares;
+  T mean[rows_at_once];
+  double squares[rows_at_once];
   for (; begin < end; begin += rows_at_once) {
-    const size_t count = static_cast<size_t>(std::min(rows_at_once, end - begin));
-    const auto row = [=](size_t r) { return x + (begin + static_cast<i64>(r)) * n; };
-    for (size_t r = 0; r < count; ++r) mean[r] = row_mean(row(r), n, T{1});
-    for (size_t r = 0; r < count; ++r) squares[r] = row_squares(row(r), n, T{1}, mean[r]);
-    for (size_t r = 0; r < count; ++r)
-      row_statistics(row(r), n, eps, form, mean[r], squares[r]).store(table, begin + static_cast<i64>(r));
+    const i64 count = std::min(rows_at_once, end - begin);
+    const T* first = x + begin * n;
+    for (i64 r = 0; r < count; ++r) mean[r] = row_mean(first + r * n, n, T{1});
+    for (i64 r = 0; r < count; ++r) squares[r] = row_squares(first + r * n, n, T{1}, mean[r]);
+    for (i64 r = 0; r < count; ++r)
+      row_statistics(first + r * n, n, eps, form, mean[r], squares[r]).store(table, begin + r);
   }
 }
 
@@ -172,8 +171,7 @@ template <class T>
 static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* weight, const RowInner<T>& of_g,
                                 const T* dy, T* dx, i64 n) {
   with_gain(weight, dy, [&](auto g) {
-    const auto [mean, inner] = of_g;
-    const T factor = n > 1 ? s.r : T{0};
+    const T mean = of_g.mean, inner = of_g.inner, factor = n > 1 ? s.r : T{0};
 #pragma omp simd
     for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;
   });
@@ -202,19 +200,19 @@ static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Ten
     in_row_groups(first, last, n, [&](i64 begin, i64 end) {
       for (i64 group = begin; group < end; group += rows_at_once) {
         const i64 group_end = std::min(end, group + rows_at_once);
-        std::array<RowInner<T>, rows_at_once> of_g;
+        RowInner<T> of_g[rows_at_once];
         for (i64 row = group; row < group_end; ++row) {
           const RowStatistics<T> s = RowStatistics<T>::load(table, row);
           fetch_to_read(in + (row + rows_at_once) * n, n);
           fetch_to_read(d_out + (row + rows_at_once) * n, n);
-          of_g[static_cast<size_t>(row - group)] = row_inner(in + row * n, s, gain, d_out + row * n, n);
+          of_g[row - group] = row_inner(in + row * n, s, gain, d_out + row * n, n);
         }
         for (i64 row = group; row < group_end; ++row) {
           const i64 at = row * n;
           const RowStatistics<T> s = RowStatistics<T>::load(table, row);
           fetch_to_write(d_in + (row + rows_at_once) * n, n);
           add_norm_gradients(in + at, s, d_out + at, gradients, gradients + n, n);
-          norm_derivative_row(in + at, s, gain, of_g[static_cast<size_t>(row - group)], d_out + at, d_in + at, n);
+          norm_derivative_row(in + at, s, gain, of_g[row - group], d_out + at, d_in + at, n);
         }
       }
       then(begin, end);

@@ -156,7 +156,7 @@ template <class T, class Form> class TileProduct {
 
   // The numbers of memory that it needs.
   i64 scratch_size() const {
-    return (columns_ + (in_place_ ? 0 : rows_)) * Form::stored(depth_) * i64{sizeof(Packed)} / i64{sizeof(T)} + panel;
+    return (columns_ + (in_place_ ? 0 : rows_)) * Form::stored(depth_) * i64{sizeof(Packed)} / i64{sizeof(T)};
   }
 
   void operator()(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 k, bool add, const PartWork& work,
