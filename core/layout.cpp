@@ -24,8 +24,9 @@ Extents around(const Shape& shape, int axis) {
 // Copies or adds rows of `run` adjacent elements, which are `from_step` and `to_step` elements apart.
 template <class T>
 void copy_or_add_rows(i64 rows, i64 run, const T* from, i64 from_step, T* to, i64 to_step, bool accumulate) {
-  constexpr i64 narrow = 16;  // shorter rows go column by column: each element is moved faster than a call is made
-  for_row_groups(rows, run, [=](i64 begin, i64 end) {
+  constexpr i64 narrow = 16;   // shorter rows go column by column: each element is moved faster than a call is made
+  constexpr i64 group = 1024;  // few: with wide steps, each row is in cache lines of its own
+  const auto copy_or_add = [=](i64 begin, i64 end) {
     const T* in = from + begin * from_step;
     T* out = to + begin * to_step;
     if (run < narrow && accumulate) {
@@ -42,7 +43,8 @@ void copy_or_add_rows(i64 rows, i64 run, const T* from, i64 from_step, T* to, i6
           std::copy_n(in, run, out);
       }
     }
-  });
+  };
+  for_row_groups(rows, run, copy_or_add, group);
 }
 
 }  // namespace

@@ -49,16 +49,17 @@ template <class T> static void fetch_to_write(const T* x, i64 n) {
   for (i64 i = 0; i < n; i += 64 / i64{sizeof(T)}) __builtin_prefetch(x + i, 1);
 }
 
-/// Calls body(first, last) for the rows [begin, end) in groups of about 4,000 numbers.
-template <class Body> static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body) {
-  const i64 group = std::max<i64>(1, 4096 / std::max<i64>(1, columns));
+/// Calls body(first, last) for the rows [begin, end) in groups of about `numbers` numbers.
+template <class Body> static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body, i64 numbers = 4096) {
+  const i64 group = std::max<i64>(1, numbers / std::max<i64>(1, columns));
   for (i64 row = begin; row < end; row += group) body(row, std::min(end, row + group));
 }
 
 /// Calls body(begin, end) for groups of adjacent rows, which are shared among threads. A group is small enough to stay
 /// in the nearest cache while several loops pass over it.
-template <class Body> static void for_row_groups(i64 rows, i64 columns, const Body& body) {
-  parallel_for(rows, row_grain(columns), [&](i64 begin, i64 end) { in_row_groups(begin, end, columns, body); });
+template <class Body> static void for_row_groups(i64 rows, i64 columns, const Body& body, i64 numbers = 4096) {
+  parallel_for(rows, row_grain(columns),
+               [&](i64 begin, i64 end) { in_row_groups(begin, end, columns, body, numbers); });
 }
 
 /// The loop over two operands that are broadcast to a common shape. Adjacent axes are joined if both operands advance
