@@ -15,19 +15,20 @@ namespace {
 // Numbers that a rank adds at once: few enough to stay in a core's cache. A message is as long, also among many ranks;
 // the time of a much shorter one would be all latency.
 constexpr i64 added_at_once = i64{1} << 16;
-// So many numbers of one gradient are not copied into a row with others. Many ranks ask for more, as each adds a part.
-i64 large_for(i64 most, const Ranks& ranks) {
-  return std::min(std::max<i64>(added_at_once, (i64{1} << 12) * ranks.size()), most);
-}
 
 // Numbers that the ranks exchange at once. More ranks than these add fewer, so that memory has a bound.
 i64 exchanged_at_once(const Ranks& ranks) { return added_at_once * std::min<i64>(ranks.size(), 64); }
 
+// So many numbers of one gradient are not copied into a row with others. Many ranks ask for more, as each adds a part.
+i64 enough_to_stay(const Ranks& ranks) {
+  return std::clamp((i64{1} << 12) * ranks.size(), added_at_once, exchanged_at_once(ranks));
+}
+
 // Strips that are on their way at once: a megabyte or more each way, which a connection of 10 Gbit/s carries in a
 // millisecond, so that latency costs time at the beginning and the end alone; few enough for a cache. During backward
-// bytes travel only between operations, so more of them wait there.
-size_t strips_under_way(const Ranks& ranks, bool during_backward) {
-  return static_cast<size_t>((during_backward ? 16 : 2) * std::max<i64>(8 / ranks.size(), 1));
+// bytes travel only between operations, so more of them wait there, but fewer where each has several nodes.
+size_t strips_under_way(const Ranks& ranks, i64 nodes, bool during_backward) {
+  return static_cast<size_t>((during_backward ? std::max<i64>(16 / nodes, 2) : 2) * std::max<i64>(8 / ranks.size(), 1));
 }
 
 // Whether two neighbours are the halves of a node of the tree over `count` leaves.
@@ -77,17 +78,22 @@ template <class F> void for_tensors(const std::vector<i64>& places, const Stretc
   }
 }
 
+}  // namespace
+
+// Named, since g++ warns of a class that has fields of unnamed namespaces where it compiles several files as one.
+namespace joining {
+
 // Gradients as one row of numbers: of parameter parameters[i] from places[i] to places[i + 1]. The last parameters come
 // first, since backward reaches them first; small ones wait until there are enough for a strip.
 struct Row {
-  Row(const Parameters& all, i64 most, i64 large);
+  Row(const Parameters& all, const Ranks& ranks);
   i64 count() const { return places.back(); }
 
   std::vector<size_t> parameters{};
   std::vector<i64> places{0};
   Dtype dtype = f32;
 };
-Row::Row(const Parameters& all, i64 most, i64 large) {
+Row::Row(const Parameters& all, const Ranks& ranks) {
   std::vector<size_t> small;
   i64 waiting = 0;
   const auto append = [&](size_t i) {
@@ -105,11 +111,11 @@ Row::Row(const Parameters& all, i64 most, i64 large) {
     if (parameters.empty() && small.empty()) dtype = value.dtype();
     check(value.dtype() == dtype, "gradient tree", "parameter ", all[i].name, " is ", value.dtype(), ", others are ",
           dtype, ": ranks exchange one dtype");
-    if (value.count() >= large) {
+    if (value.count() >= enough_to_stay(ranks)) {
       append(i);
       continue;
     }
-    if (waiting + value.count() > most) append_small();
+    if (waiting + value.count() > exchanged_at_once(ranks)) append_small();
     small.push_back(i);
     waiting += value.count();
   }
@@ -120,14 +126,14 @@ Row::Row(const Parameters& all, i64 most, i64 large) {
 struct Strip : Stretch {
   bool is_of_one = false;
 };
-std::vector<Strip> strips_of(const std::vector<i64>& places, i64 large, i64 most) {
+std::vector<Strip> strips_of(const std::vector<i64>& places, const Ranks& ranks) {
   std::vector<Strip> strips;
   const auto cut = [&](i64 end, bool is_of_one) {
     for (i64 at = strips.empty() ? 0 : strips.back().end; at < end; at = strips.back().end)
-      strips.push_back({{at, std::min(at + most, end)}, is_of_one});
+      strips.push_back({{at, std::min(at + exchanged_at_once(ranks), end)}, is_of_one});
   };
   for (size_t i = 0; i + 1 < places.size(); ++i) {
-    if (places[i + 1] - places[i] < large) continue;
+    if (places[i + 1] - places[i] < enough_to_stay(ranks)) continue;
     cut(places[i], false);
     cut(places[i + 1], true);
   }
@@ -135,7 +141,8 @@ std::vector<Strip> strips_of(const std::vector<i64>& places, i64 large, i64 most
   return strips;
 }
 
-}  // namespace
+}  // namespace joining
+using joining::Row, joining::Strip;
 
 Stretch part_of(Stretch whole, i64 i, i64 parts) {
   return {whole.begin + whole.count() * i / parts, whole.begin + whole.count() * (i + 1) / parts};
@@ -154,6 +161,7 @@ class GradientTree::Joining {
   size_t own_nodes() const { return static_cast<size_t>(own_nodes_); }
   /// Whether there is something to gain during backward: of three strips, little was complete before its end.
   bool is_long() const { return strips_.size() > 3; }
+  bool is_complete(size_t i) const { return is_complete_[i] != 0; }
   /// The gradients of parameter i in these nodes will not change any more.
   void complete(size_t i);
   /// Does what can be done without waiting.
@@ -187,8 +195,8 @@ class GradientTree::Joining {
   std::vector<Node>& nodes_;
   const i64 count_;
   Ranks& ranks_;
-  const i64 most_;
   const Row row_;
+  const i64 longest_;  // no strip has more numbers
   const std::vector<Strip> strips_;
   std::vector<std::vector<Stretch>> nodes_of_rank_;
   i64 own_nodes_ = 0, of_others_ = 0;
@@ -205,9 +213,9 @@ GradientTree::Joining::Joining(const Parameters& parameters, std::vector<Node>& 
       nodes_(nodes),
       count_(count),
       ranks_(ranks),
-      most_(exchanged_at_once(ranks)),
-      row_(parameters, most_, large_for(most_, ranks)),
-      strips_(strips_of(row_.places, large_for(most_, ranks), most_)),
+      row_(parameters, ranks),
+      longest_(std::min(exchanged_at_once(ranks), row_.count())),
+      strips_(joining::strips_of(row_.places, ranks)),
       is_complete_(parameters.size(), 0),
       is_there_(parameters.size(), '0') {
   const i64 size = ranks.size(), me = ranks.rank();
@@ -265,9 +273,9 @@ void GradientTree::Joining::start(const Strip& strip, Flight& flight) {
   const i64 size = ranks_.size(), me = ranks_.rank(), mine = part_of(strip, me, size).count();
   flight.own = strip.is_of_one ? in_place(strip) : Tensor();
   const bool packs = !flight.own.defined();
-  if (!flight.received.defined()) flight.received = Tensor::empty({(most_ / size + 1) * of_others_}, row_.dtype);
-  if (own_nodes_ > 1 && !flight.sums.defined()) flight.sums = Tensor::empty({most_}, row_.dtype);
-  if (packs && !flight.packed.defined()) flight.packed = Tensor::empty({most_ * own_nodes_}, row_.dtype);
+  if (!flight.received.defined()) flight.received = Tensor::empty({(longest_ / size + 1) * of_others_}, row_.dtype);
+  if (own_nodes_ > 1 && !flight.sums.defined()) flight.sums = Tensor::empty({longest_}, row_.dtype);
+  if (packs && !flight.packed.defined()) flight.packed = Tensor::empty({longest_ * own_nodes_}, row_.dtype);
   if (packs) flight.own = flight.packed;
   flight.whole = (own_nodes_ > 1 ? flight.sums : flight.own).rows(0, strip.count());
   flight.slices.clear();
@@ -321,7 +329,7 @@ void GradientTree::Joining::complete(size_t i) {
 
 // What was begun first goes first, so that ranks whose transfers are over at once do all in the same order.
 void GradientTree::Joining::advance(bool during_backward) {
-  const size_t most = strips_under_way(ranks_, during_backward);
+  const size_t most = strips_under_way(ranks_, own_nodes_, during_backward);
   while (true) {
     if (ended_ < added_ && flight(ended_).arrived()) {
       end(strips_[ended_], flight(ended_));
@@ -344,14 +352,15 @@ void GradientTree::Joining::advance(bool during_backward) {
 
 void GradientTree::Joining::finish() {
   for (size_t i = 0; i < is_complete_.size(); ++i) complete(i);
-  const std::string& mine = is_there_;
-  if (ranks_.adds_fast()) join_fast();
-  while (!ranks_.adds_fast() && ended_ < strips_.size()) advance(false);
-  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), mine);
+  if (ranks_.adds_fast())
+    join_fast();
+  else
+    while (ended_ < strips_.size()) advance(false);
+  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), is_there_);
   Ranks::Received from;
   for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
-  ranks_.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(mine))), from);
-  for (size_t i = 0; i < mine.size(); ++i)
+  ranks_.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(is_there_))), from);
+  for (size_t i = 0; i < is_there_.size(); ++i)
     if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has[i] == '1'; }))
       nodes_[0].gradients[i] = Tensor();
   nodes_.resize(1);
@@ -363,10 +372,9 @@ void GradientTree::Joining::join_fast() {
   for (; nodes_.size() > 1; nodes_.pop_back())
     for (size_t i = 0; i < parameters_.size(); ++i)
       add_gradient(nodes_[nodes_.size() - 2].gradients[i], nodes_.back().gradients[i]);
-  const i64 most = std::min(exchanged_at_once(ranks_), row_.count());
-  Tensor packed = Tensor::empty({most}, row_.dtype);
-  for (i64 begin = 0; begin < row_.count(); begin += most) {
-    const Stretch part{begin, std::min(begin + most, row_.count())};
+  Tensor packed = Tensor::empty({longest_}, row_.dtype);
+  for (i64 begin = 0; begin < row_.count(); begin += longest_) {
+    const Stretch part{begin, std::min(begin + longest_, row_.count())};
     Tensor numbers = packed.rows(0, part.count());
     pack(nodes_[0], part, numbers, 0);
     ranks_.sum(numbers);
@@ -386,12 +394,6 @@ void GradientTree::take(i64 micro_batch) {
   });
 }
 
-// Of the last micro-batch, whose node stands behind those that it completes: the sum that `take` would make.
-void GradientTree::take_complete(size_t i, size_t nodes) {
-  nodes_.back().gradients[i] = std::exchange(parameters_[i].value.mutable_gradient(), {});
-  for (size_t k = nodes_.size() - 1; k >= nodes; --k) add_gradient(nodes_[k - 1].gradients[i], nodes_[k].gradients[i]);
-}
-
 void GradientTree::take_last(i64 micro_batch, Ranks& ranks, const std::function<void()>& pass) {
   if (ranks.size() == 1 || ranks.adds_fast()) {
     pass();
@@ -399,10 +401,11 @@ void GradientTree::take_last(i64 micro_batch, Ranks& ranks, const std::function<
   }
   nodes_.push_back({{micro_batch, micro_batch + 1}, std::vector<Tensor>(parameters_.size())});
   joining_ = std::make_unique<Joining>(parameters_, nodes_, count_, ranks);
-  std::vector<char> taken(parameters_.size(), 0);
-  const auto take = [&](size_t i) {
-    if (std::exchange(taken[i], 1)) return;
-    take_complete(i, joining_->own_nodes());
+  const auto take = [&](size_t i) {  // makes the sums of `take`: the last node stands behind those that it completes
+    if (joining_->is_complete(i)) return;
+    nodes_.back().gradients[i] = std::exchange(parameters_[i].value.mutable_gradient(), {});
+    for (size_t k = nodes_.size() - 1; k >= joining_->own_nodes(); --k)
+      add_gradient(nodes_[k - 1].gradients[i], nodes_[k].gradients[i]);
     joining_->complete(i);
   };
   std::exception_ptr failure;  // of the ranks, and not of the operation in whose backward it came up

@@ -7,8 +7,8 @@
 // Each rank computes neighbouring micro-batches, and adds those that are whole nodes of the tree; the ranks exchange
 // these nodes, and go on with the same tree. So the bits are equal for any number of ranks. Each rank adds one part of
 // the numbers, which all others send to it, and sends the sum to all (reduce-scatter and all-gather). That begins while
-// backward goes on in the last micro-batch, with the gradients that are complete (Li et al. 2020, section 3.2.3 of
-// "PyTorch Distributed"). Of each level of the tree, at most two nodes of a rank are in memory.
+// backward goes on in the last micro-batch, with the gradients that are complete (Li et al. 2020, "PyTorch
+// Distributed", section 3.2.3). Of each level of the tree, at most two nodes of a rank are in memory.
 #pragma once
 
 #include <functional>
@@ -31,9 +31,9 @@ struct Stretch {
 /// Part `i` of so many parts, whose sizes differ by one at most.
 Stretch part_of(Stretch whole, i64 i, i64 parts);
 
-/// Calls `complete(i)` when backward has added all to the gradient of parameter i: all nodes that read it have run. Calls
-/// `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as by an
-/// operation that records others in its backward.
+/// Calls `complete(i)` when backward has added all to the gradient of parameter i, since all nodes that read it have
+/// run, and `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as
+/// by an operation that records others in its backward.
 class CompleteGradients final : public ForwardingObserver {
  public:
   CompleteGradients(const Parameters& parameters, std::function<void(size_t)> complete, std::function<void()> idle)
@@ -89,13 +89,11 @@ class GradientTree {
   /// several ranks, parameters of different dtypes.
   void finish(Ranks& ranks);
 
+ private:
   struct Node : Stretch {
     std::vector<Tensor> gradients;  // of each parameter; not defined if nothing reached it
   };
-
- private:
   class Joining;  // of what the ranks have
-  void take_complete(size_t i, size_t nodes);
 
   Parameters parameters_;
   i64 count_;

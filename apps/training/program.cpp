@@ -300,7 +300,8 @@ void TrainingProgram::fit(TimeBudget& budget) {
     times.evaluation = trainer.seconds_of_evaluation();
     evaluations = std::clamp(TimeBudget::for_evaluations * budget.seconds() / times.evaluation, 1.0, 10.0);
   }
-  times.afterwards = times.evaluation + ranks->first(seconds_afterwards(times.step));
+  const double alone = times.evaluation * static_cast<double>(ranks->size());  // of the last one, by rank 0
+  times.afterwards = alone + ranks->first(seconds_afterwards(times.step));
   budget.plan(recipe(), times, static_cast<i64>(evaluations));
 }
 

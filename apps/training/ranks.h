@@ -73,8 +73,8 @@ class Ranks {
   bool any(bool mine);
 
   using Numbers = std::vector<double>;
-  /// What `judge` gives for each of `count` pieces, in their order and the same on all ranks; each judges some.
-  /// Every rank draws all of them one after the other, as random numbers may ask for.
+  /// What `judge` gives for each of `count` pieces, in their order and the same on all ranks, each of which judges
+  /// some. Every rank draws all of them one after the other, as random numbers may ask for.
   template <class Draw, class Judge> std::vector<Numbers> share_out(i64 count, const Draw& draw, const Judge& judge) {
     std::vector<Numbers> mine;
     for (i64 i = 0; i < count; ++i) {

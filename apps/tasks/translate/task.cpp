@@ -333,9 +333,9 @@ double TranslationTask::validation_loss() const {
   return sums[0] / sums[1];
 }
 
-// Tries ten batches. The batches are sorted by length, so that every n-th stands for all.
+// Tries ten batches on each rank. The batches are sorted by length, so that every n-th stands for all.
 double TranslationTask::seconds_of_evaluation() {
-  constexpr i64 tried = 10;
+  const i64 tried = 10 * judges().size();
   const i64 all = validation_.in_epoch(), stride = (all + tried - 1) / tried, first = stride / 2;
   double tokens = 0;
   const double seconds = seconds_of([&] { tokens = judge((all - first + stride - 1) / stride, first, stride)[1]; });

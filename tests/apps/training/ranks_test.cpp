@@ -134,6 +134,69 @@ TEST_CASE("a gradient that is not there adds nothing, not even to the sign of ze
   }
 }
 
+TEST_CASE("a gradient is complete when all that read its parameter have run backward, and nothing may read it then") {
+  Variable a = parameter(full({1}, 3.0)), b = parameter(full({1}, 2.0)), unused = parameter(zeros({1}));
+  const Parameters all{{"a", a}, {"b", b}, {"unused", unused}};
+  std::vector<std::pair<size_t, double>> complete;
+  int nodes = 0;
+  CompleteGradients observer(
+      all, [&](size_t i) { complete.emplace_back(i, all[i].value.gradient().item()); }, [&] { ++nodes; });
+  const ObserverScope scope(observer);
+  backward(sum(add(mul(b, mul(a, a)), a)));  // a^2 b + a
+  CHECK(nodes == 4);
+  CHECK(complete == std::vector<std::pair<size_t, double>>{{1, 9}, {0, 13}});
+  CHECK(small::contains(small::error_of([&] { mul(b, b); }), "mul reads a parameter whose gradient was complete"));
+  backward(sum(unused));
+  CHECK(complete.back() == std::pair<size_t, double>{2, 1});
+}
+
+// Of four parameters, each long enough for a strip: w[0] is complete last, and odd micro-batches do not read w[2].
+TEST_CASE("gradients taken in the middle of backward, in another order on each rank, have the bits of one process") {
+  constexpr i64 micro_batches = 4;
+  const auto sums_on = [&](i64 size) {
+    std::vector<Tensor> sums;
+    const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
+      Rng numbers(1);
+      const auto drawn = [](Rng& rng) { return rand_uniform({i64{1} << 16}, -1, 1, rng); };
+      std::vector<Variable> w;
+      Parameters parameters;
+      for (int i = 0; i < 4; ++i)
+        parameters.push_back({"w" + std::to_string(i), w.emplace_back(parameter(drawn(numbers)))});
+      GradientTree tree(parameters, micro_batches);
+      const auto [begin, end] = part_of({0, micro_batches}, ranks.rank(), size);
+      for (i64 i = begin; i < end; ++i) {
+        const bool last = i + 1 == end;
+        const auto pass = [&] {
+          Rng of_pass(static_cast<u64>(2 + i));
+          Variable y = mul(w[1], mul(w[0], constant(drawn(of_pass))));
+          if (i % 2 == 0) y = add(y, w[2]);
+          backward(sum(add(mul(y, w[3]), w[0])));
+          CHECK(w[3].gradient().defined() == (size == 1 || !last));
+        };
+        if (last) {
+          tree.take_last(i, ranks, pass);
+        } else {
+          pass();
+          tree.take(i);
+        }
+      }
+      tree.finish(ranks);
+      for (const Variable& p : w) {
+        CHECK(p.gradient().defined());
+        if (ranks.is_first()) sums.push_back(p.gradient());
+      }
+    });
+    for (const std::string& problem : problems) CHECK(problem == "");
+    return sums;
+  };
+  const std::vector<Tensor> expected = sums_on(1);
+  for (const i64 size : {2, 3, 4}) {
+    const std::vector<Tensor> sums = sums_on(size);
+    REQUIRE(sums.size() == expected.size());
+    for (size_t i = 0; i < sums.size(); ++i) CHECK(same_bits(sums[i], expected[i]));
+  }
+}
+
 TEST_CASE("a training has equal bits on 1, 2, 3, 4, 8 and 64 ranks, with dropout, micro-batches of any number") {
   const std::string of_64 = toy_hash(1, 64, 3);
   for (const i64 size : {2, 3, 4, 8, 64}) CHECK(toy_hash(size, 64, 3) == of_64);
@@ -174,7 +237,7 @@ TEST_CASE("each rank judges its part of a validation, and all get the scores of 
   recipe.model.layer.num_heads = 2;
   recipe.batch = 2;
   recipe.micro_batches = 8;
-  struct Counter final : ForwardingObserver {
+  struct Counter final : Observer {
     void forward_ended(std::string_view, std::span<const Variable* const>, std::span<const Tensor>) override { ++all; }
     i64 all = 0;
   };
