@@ -257,7 +257,7 @@ void Grader::ask(std::string question, std::string hint, const std::function<std
 }
 
 void Grader::check(std::string question, std::string hint, const std::function<bool()>& right) {
-  ask(std::move(question), std::move(hint), [&] { return right() ? "" : "no"; });
+  ask(std::move(question), std::move(hint), [&] { return right() ? "" : "this does not hold"; });
 }
 
 void Grader::equal(std::string question, const Expected<double>& expected, std::string hint,

@@ -134,7 +134,7 @@ TEST_CASE("a wrong answer is followed by what is wrong, the first one by its hin
   said << g;
   CHECK(said.str() ==
         "FAILED  a half\n        the number is 0.25, should be 0.5\n        hint: Halve it.\n"
-        "FAILED  one is two\n        no\n"
+        "FAILED  one is two\n        this does not hold\n"
         "passed  one is one\n1 of 3 passed\n");
 }
 
@@ -332,8 +332,8 @@ TEST_CASE("a Chinese reader gets hints in Chinese, in lines that fit; one withou
     out << g.answers().at(0);
     return out.str();
   };
-  CHECK(said("The forward was right.") == "FAILED  one is two\n        不对\n        提示：前向函数本来就对。\n");
-  CHECK(said("Halve it.") == "FAILED  one is two\n        不对\n        提示：Halve it.\n");
+  CHECK(said("The forward was right.") == "FAILED  one is two\n        这一条不成立\n        提示：前向函数本来就对。\n");
+  CHECK(said("Halve it.") == "FAILED  one is two\n        这一条不成立\n        提示：Halve it.\n");
   for (const auto& [english, translation] : book::translations_for_reader()) {
     std::istringstream lines(said(english));
     std::string line, joined;
@@ -359,7 +359,7 @@ TEST_CASE("the program that grades an exercise speaks the reader's language") {
       book::grade_program([](Grader& g) { g.check("it falls", "tanh never falls.", [] { return false; }); });
   std::cout.rdbuf(before);
   CHECK(code == 1);
-  CHECK(out.str() == "FAILED  it falls\n        不对\n        提示：tanh 从不下降。\n0 of 1 passed\n");
+  CHECK(out.str() == "FAILED  it falls\n        这一条不成立\n        提示：tanh 从不下降。\n0 of 1 passed\n");
 }
 
 TEST_CASE("lines are translated with their numbers, whatever these are, and what the bugs' own checks say is known") {
