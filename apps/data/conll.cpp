@@ -50,7 +50,8 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
           " instead of ", count);
     const auto field = [&](i64 column, const char* name) {
       const i64 at = column < 0 ? column + count : column;
-      check(at >= 0 && at < count, "conll", path, " has ", count, " columns, and none with number ", column);
+      check(at >= 0 && at < count, "conll", path, " has ", count, " columns, and none with number ",
+            column < 0 ? column : column + 1);  // as the program's options count
       check(!fields[static_cast<size_t>(at)].empty(), "conll", path, ", line ", line_number, " has an empty ", name);
       return std::string(fields[static_cast<size_t>(at)]);
     };

@@ -108,8 +108,14 @@ Table read_table(const std::string& path, const TableOptions& options) {
     std::vector<std::string> row = fields.row(place);
     for (size_t i = 0; is_first && i < row.size(); ++i)
       table.names.push_back(options.header ? row[i] : std::to_string(i + 1));
+    check(!header || separator != ',' || row.size() > 1 || row[0].find('\t') == row[0].npos, "table", path,
+          ": the header has tabs; name the file .tsv");
+    const bool has_quote =
+        std::any_of(row.begin(), row.end(), [](const auto& field) { return field.find('"') != field.npos; });
     check(row.size() == table.names.size(), "table", place, " has ", row.size(), row.size() == 1 ? " field" : " fields",
-          " instead of ", table.names.size(), quotes ? "" : "; quotes are characters here, unless they are asked for");
+          " instead of ", table.names.size(),
+          has_quote && !quotes ? "; in a .tsv, quotes are characters; name the file .csv if it has commas and quotes"
+                               : "");
     if (!header) {
       table.rows.push_back(std::move(row));
       table.lines.push_back(line);

@@ -63,12 +63,15 @@ std::string chosen_prefix(const CLI::App& program) {
 // Where the options and arguments of the chosen command are explained.
 std::string see(const CLI::App& program) { return "; see " + full_name(chosen(program)) + " --help"; }
 
-// " (--steps?)", or "" if no option of the command has a name like it.
+// " (--steps?)", or those that end in the word, or "" if no option of the command has a name like it.
 std::string meant(const std::string& argument, const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options())
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  const std::string name = nearest(argument.substr(0, argument.find('=')), names);
+  const std::string typed = argument.substr(0, argument.find('='));
+  const std::string name = nearest(typed, names);
+  std::erase_if(names, [&](const std::string& each) { return !each.ends_with(typed.substr(1)); });
+  if (name.empty() && !names.empty() && typed.starts_with("--")) return " (" + listed(names) + "?)";
   return name.empty() ? "" : " (" + name + "?)";
 }
 

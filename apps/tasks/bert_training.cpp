@@ -34,6 +34,8 @@ void hold_out(std::vector<LabelledText>& texts, std::vector<LabelledText>& held,
   });
   held.assign(first_held, texts.end());
   texts.erase(first_held, texts.end());
+  check(!texts.empty() || held.size() > 1 || held[0].labels.size() < 2, task, path, " is one text of ",
+        held[0].labels.size(), " words: an empty line must stand after each sentence");
   check(!texts.empty(), task, path, " has too few different texts to hold some out; --valid names others");
 }
 

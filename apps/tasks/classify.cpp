@@ -63,6 +63,7 @@ class Classify final : public LabelTask {
 };
 
 std::vector<LabelledText> Classify::read(const std::string& path) const {
+  if (text_ == label_) usage_error("--label", "names the same column as --text, " + printable(text_));
   Table table = read_table(path);
   if (const i64 left_out = table.empty_lines; left_out > 0)
     std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " empty line is" : " empty lines are")

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "apps/data/line_reader.h"
@@ -123,6 +125,7 @@ int judge_file(const LabelTask& task, UseOptions& options) {
   for (const Score& score : task.scores(said, saved.reader.config.labels))
     std::cout << score.name << numbers(" %.4f  ", score.value);
   std::cout << '\n' << for_reader(task.table(said, saved.reader.config.labels), STDOUT_FILENO) << std::endl;
+  warn_of_one_answer(task, said, saved.reader.config.labels);
   if (options.wrong > 0) print_mistakes(said, labelled, saved.reader.config, options);
   return done;
 }
@@ -240,6 +243,23 @@ std::optional<LabelledText> LabelTask::text_of(const std::string& line, std::vec
   return text;
 }
 
+void warn_of_one_answer(const LabelTask& task, const JudgedTexts& texts, const std::vector<std::string>& labels) {
+  std::set<i32> said;
+  std::map<i32, i64> right;
+  for (const JudgedText& text : texts) {
+    for (const Answer& answer : text.answers)
+      if (answer.label >= 0) said.insert(answer.label);
+    for (const i32 label : text.right) ++right[label];
+  }
+  if (said.size() != 1 || right.size() < 2) return;
+  const i64 count = right[*said.begin()];
+  const bool is_commonest =
+      std::all_of(right.begin(), right.end(), [&](const auto& all) { return all.second <= count; });
+  std::cerr << "warning: every " << (task.head() == nn::BertHead::token ? "tag" : "answer") << " is "
+            << printable(name_of(*said.begin(), labels)) << (is_commonest ? ", the commonest label" : "")
+            << "; more steps of train or a higher --rate may help\n";
+}
+
 std::string name_of(i32 label, const std::vector<std::string>& labels) {
   return label < 0 ? "O" : labels.at(static_cast<size_t>(label));
 }
@@ -257,6 +277,8 @@ int export_bert(const std::string& task, nn::BertHead head, const ExportBert& op
     check(!std::filesystem::exists(in_folder(name), absent), task, in_folder(name), " exists; name another folder");
   const SavedForm form = saved_form(task, head, options.load);
   const nn::BertConfig& config = form.config;
+  check(!config.sentence_sums, task, options.load,
+        " reads sentences as sums of words, which Hugging Face's BERT cannot; train with --no-sentence-sums");
   nn::Bert model = nn::load<nn::Bert>(options.load, config);
   const std::string published = within("export " + options.load, [&] { return nn::published_json(config); });
   Metadata metadata = form.tokens.metadata();
@@ -282,10 +304,11 @@ int export_bert(const std::string& task, nn::BertHead head, const ExportBert& op
 
 }  // namespace
 
-void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head) {
+void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head,
+                     const std::string& only) {
   auto options = std::make_shared<ExportBert>();
   CLI::App& command = add_command(
-      parent, "export", "Write a model for Hugging Face's transformers",
+      parent, "export", "Write a model" + only + " for Hugging Face's transformers",
       "from_pretrained of the class that it names and of AutoTokenizer read the folder, and orrery does.\nExample:\n"
       "  orrery " +
           task + " export --load m/ --save for-transformers/");
@@ -320,7 +343,8 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
                    "Write only so many, those that the model was least sure of, when all lines are read");
   show_default(options_of(run).back(), "");
-  add_bert_export(command, exit_code, task->name(), task->head());
+  add_bert_export(command, exit_code, task->name(), task->head(),
+                  task->has_stories() ? " of train --no-sentence-sums" : "");
   needs_sub_command(command);
 }
 

@@ -61,6 +61,9 @@ std::string label_table(const JudgedTexts& texts, const std::vector<std::string>
 /// The name of an answer; a word that was cut off is O, outside of everything.
 std::string name_of(i32 label, const std::vector<std::string>& labels);
 
+/// Warns of a model that gave the same answer to everything, though there are several labels.
+void warn_of_one_answer(const LabelTask& task, const JudgedTexts& texts, const std::vector<std::string>& labels);
+
 /// What a saved model is, and its tokens.
 struct SavedForm {
   Metadata metadata;
@@ -72,8 +75,9 @@ SavedForm saved_form(const std::string& task, nn::BertHead head, const std::stri
 
 /// Adds the sub-command `export`, which writes a BERT that `task` saved as a folder of Hugging Face's transformers:
 /// model.safetensors and config.json and, if its tokens are pieces of words, vocab.txt and tokenizer_config.json. A
-/// model with another head is refused.
-void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head);
+/// model with another head is refused. The help says which models it takes only, if there are others.
+void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head,
+                     const std::string& only = "");
 
 /// Adds the command of a task to `program`, with its sub-commands train, eval, run and export.
 void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task);

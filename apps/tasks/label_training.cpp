@@ -34,6 +34,7 @@ class LabelTraining final : public BertTraining {
   Score report(Trainer& trainer) override {
     const Score score = TrainingProgram::report(trainer);
     if (!sample().empty()) std::cout << for_reader(sample(), STDOUT_FILENO) << std::endl;
+    warn_of_one_answer(*task_, last_, config_.labels);
     return score;
   }
 

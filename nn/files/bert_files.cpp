@@ -119,8 +119,8 @@ std::string published_json(const BertConfig& config) {
     const std::string name = published_name(field), own = text(field, value), plain_one = usual[at++];
     const Json one = parse_json_object(own, "bert config");
     if (!name.empty()) json[name] = one.at(field.name);
-    const bool is_known =
-        !name.empty() || std::string_view(field.name) == "head" || std::string_view(field.name) == "labels";
+    const std::string_view ours = field.name;
+    const bool is_known = !name.empty() || ours == "head" || ours == "labels" || ours == "init";  // init: of the start
     check(is_known || own == plain_one, "bert config", "Hugging Face's BERT has no ", own);
   });
   if (json[activation_field] == "gelu_tanh") json[activation_field] = "gelu_new";

@@ -167,6 +167,9 @@ TEST_CASE("a BERT's config.json is read and written, and what we do not have is 
   refused(R"("hidden_act": "silu")", R"(hidden_act cannot be "silu")");
   refused(R"("architectures": ["BertForMultipleChoice"])", R"(architectures cannot be ["BertForMultipleChoice"])");
   refused(R"("hidden_size": 7)", "bert config: d_model (7) is not a multiple of num_heads (12); give d_k and d_v");
+  BertConfig sums{.vocab_size = 9, .sentence_sums = true};
+  CHECK(error_of([&] { nn::published_json(sums); }) ==
+        R"(bert config: Hugging Face's BERT has no {"sentence_sums":true})");
   labelled.layer.activation_dropout = 0.1;
   CHECK(error_of([&] { nn::published_json(labelled); }) ==
         R"(bert config: Hugging Face's BERT has no {"activation_dropout":0.1})");

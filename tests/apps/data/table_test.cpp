@@ -74,8 +74,11 @@ TEST_CASE("with tabs a quote is a character, unless it is asked for; separator a
 TEST_CASE("a wrong table is refused in one line that names row and line") {
   CHECK(table_error("a.csv", "a,b\n1,2\n\n3\n") == ", row 2 (line 4) has 1 field instead of 2");
   CHECK(table_error("a.csv", "a,b\n1,2,3\n") == ", row 1 (line 2) has 3 fields instead of 2");
-  CHECK(table_error("a.tsv", "a\tb\n1\n") ==
-        ", row 1 (line 2) has 1 field instead of 2; quotes are characters here, unless they are asked for");
+  CHECK(table_error("a.tsv", "a\tb\n1\n") == ", row 1 (line 2) has 1 field instead of 2");
+  CHECK(table_error("a.tsv", "a\tb\n\"1\n2\"\t3\n") ==
+        ", row 1 (line 2) has 1 field instead of 2; in a .tsv, quotes are characters; "
+        "name the file .csv if it has commas and quotes");
+  CHECK(table_error("a.csv", "a\tb\n1\t2\n") == ": the header has tabs; name the file .tsv");
   CHECK(table_error("a.csv", "a,b\n\"1\n2,3\n") == ", row 1 (line 2): the quotes that open in line 2 are not closed");
   CHECK(table_error("a.csv", "a,b\n1,\"2\"3\n") == ", row 1 (line 2): '3' stands after closing quotes");
   CHECK(table_error("a.csv", "a,b\n1,\xff\n") == ", line 2: byte 7 begins no UTF-8 character");
@@ -98,7 +101,8 @@ TEST_CASE("CoNLL: tabs or spaces, lines of white space between sentences, column
   CHECK(tabs.sentences[1].tags == Row{"B-x"});
   CHECK(conll_error("a\tO\nb\n") == ", line 2 has 1 column instead of 2");
   CHECK(conll_error("a\tO\n\tO\n") == ", line 2 has an empty token");
-  CHECK(conll_error("a O\n", {.tag = 2}) == " has 2 columns, and none with number 2");
+  CHECK(conll_error("a O\n", {.tag = 2}) == " has 2 columns, and none with number 3");
+  CHECK(conll_error("a O\n", {.tag = -3}) == " has 2 columns, and none with number -3");
   CHECK(conll_error("\n\n") == " has no sentence");
   CHECK(conll_error("a O\n\xC3 O\n") == ", line 2: byte 5 begins no UTF-8 character");
 }

@@ -104,6 +104,11 @@ TEST_CASE("what is wrong with a story or a model is said in a line, with file an
   trained(small.train + story_sizes + "--steps 1" + small.save);
   check_failure(quoted_program + "classify run" + small.load,
                 "was not saved by orrery classify, but by orrery 'answer'");
+  const std::string save = " --save '" + (small.folder / "out") + "'";
+  check_failure(quoted_program + "answer export" + small.load + save, "train with --no-sentence-sums");
+  trained(small.train + story_sizes + "--steps 1 --no-sentence-sums" + small.save);
+  CHECK(
+      contains(run("answer export" + small.load + save).text, "has a BertForSequenceClassification and its vocab.txt"));
   check_usage_error("answer train '" + small.file + "' --vocab-size 9", "--vocab-size", "");
   check_usage_error("answer train", "FILE", "is required");
 }

@@ -185,6 +185,8 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
   orrery::write_safetensors(without, file.tensors, bare);
   check_failure(quoted_program + "classify run --load '" + without + "'", "vocab.txt");
   check_usage_error("classify train", "FILE", "is required");
+  check_usage_error("classify train " + table("a\tlabel\n1\t2\n") + " --text label", "--label",
+                    "names the same column as --text");
   check_usage_error("classify", "", "");
 }
 

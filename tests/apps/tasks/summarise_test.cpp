@@ -112,6 +112,7 @@ TEST_CASE("what is wrong with a table of summaries or a model is said in a line,
   check_failure(
       quoted_program + "summarise eval '" + small.table + "'" + small.load + " --output '" + small.table + "'",
       "would write over");
+  check_usage_error("summarise train --layers 2", "--layers", "(--encoder-layers, --decoder-layers?)");
   check_usage_error("summarise train", "FILE", "is required");
   check_usage_error("summarise", "", "");
 }

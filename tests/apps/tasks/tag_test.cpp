@@ -107,6 +107,7 @@ TEST_CASE("tag counts parts as conlleval does, and words that are cut off as out
   CHECK((contains(wrong.text, "\tB-town\tline 2\tjones\t") || contains(wrong.text, "\tO\tline 6\tyork\t")));
   const Result cut = run("tag eval '" + text + "' --max-tokens 5 --load '" + model + "'", "2>&1");
   CHECK(contains(cut.text, "12 texts of " + text + ", 12 of them cut off at 5 tokens"));
+  CHECK(contains(cut.text, "warning: every tag is 'O', the commonest label; "));
   CHECK(contains(cut.text, "recall 0.0000  accuracy 0.6316  \n"));  // 48 of 76 words are O; "mr" alone is not cut off
   CHECK(line(shell("printf 'mr smith lives\\n' | " + quoted_program + "tag run --unsure 9 --max-tokens 5 --load '" +
                    model + "' 2>/dev/null")
@@ -123,6 +124,8 @@ TEST_CASE("what is wrong with tags is said in a line, with file and line") {
   check_failure(train("a B-x\nb S-x\n"), "wrong.conll, line 2: 'S-x' is neither O nor B- or I- and a type");
   check_failure(train("a O\nb O\n"), "wrong.conll has only one label, 'O'");
   check_failure(train("a B-x\nb\n"), "wrong.conll, line 2");
+  check_failure(train("a B-x\nb O\n. O\n"),
+                "wrong.conll is one text of 3 words: an empty line must stand after each sentence");
   const std::string words = written(folder / "words.conll", "a DET\ndog NOUN\n"),
                     valid = written(folder / "valid.conll", "-DOCSTART- O\n\na DET\nruns VERB\n");
   const Result other = errors("tag train '" + words + "' --valid '" + valid + "'");
