@@ -83,8 +83,9 @@ class Ranks {
     }
     return of_all(count, mine);
   }
-  /// The sums of these numbers, of which each piece has as many, in the order of the pieces.
+  /// The sums of these numbers, of which each piece has as many, in the order of the pieces, at least one.
   template <class Draw, class Judge> Numbers sums(i64 count, const Draw& draw, const Judge& judge) {
+    check(count > 0, "ranks", "there is nothing to judge");
     Numbers total;
     for (const Numbers& piece : share_out(count, draw, judge)) {
       total.resize(piece.size());

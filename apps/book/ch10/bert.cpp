@@ -27,9 +27,9 @@ double accuracy(nn::Bert model, const TextTokens& tokens, i64 count) {
   std::vector<LabelledText> texts;
   for (i64 i = 0; i < count + 1000; ++i) texts.push_back(sentence(i % 4, rng));
   const EncodedTexts all = TextReader{tokens, model.config, 8}(texts), others(all.begin() + count, all.end());
-  // Each several times if there are few: the last bits of products of at most 16 rows differ among CPUs.
-  std::vector<i64> learned, labels;
-  for (i64 i = 0; i < std::max<i64>(count, 24); ++i) learned.push_back(i % count), labels.push_back(i % 4);
+  std::vector<i64> learned, labels;  // a few several times: products of at most 16 rows differ in bits among CPUs
+  for (i64 i = 0; i < std::max<i64>(count, 24); ++i) learned.push_back(i % count);
+  for (const i64 text : learned) labels.push_back(text % 4);
   const Tensor ids = ids_of(all, learned, tokens.pad());
   optim::AdamW adam(model.parameters());
   for (i64 step = 1; step <= 300; ++step) {

@@ -231,7 +231,10 @@ TEST_CASE("vector code of doubles has the bits of one call") {
   std::vector<double> x(n), y(n), z(n);
   for (size_t i = 0; i < n; ++i) x[i] = -720 + 1440 * static_cast<double>(i) / n;
   x[5] = std::numeric_limits<double>::quiet_NaN();
-  for (size_t i = 0; i < n; ++i) y[i] = math::exp(x[i]), z[i] = math::log(x[i]) + math::tanh(x[i] / 50);
+  for (size_t i = 0; i < n; ++i) {
+    y[i] = math::exp(x[i]);
+    z[i] = math::log(x[i]) + math::tanh(x[i] / 50);
+  }
   bool equal = true;
   for (size_t i = 0; i < n; ++i) {
     const volatile double one = x[i];  // read one by one, so that this loop stays scalar
