@@ -49,8 +49,10 @@ class Grader {
   explicit Grader(std::ostream* live = nullptr, Translations translations = {})
       : live_(live), translations_(std::move(translations)) {}
 
-  /// Right if `ask` returns true. If `ask` throws an exception, the answer is wrong and shows the exception's text,
-  /// here and in all questions below.
+  /// Right if `wrong` returns an empty text; else the text says what is wrong. If it throws an exception, the answer is
+  /// wrong and shows the exception's text, here and in all questions below.
+  void ask(std::string question, std::string hint, const std::function<std::string()>& wrong);
+  /// Right if `ask` returns true.
   void check(std::string question, std::string hint, const std::function<bool()>& ask);
   /// Right if the number is the expected one.
   void equal(std::string question, const Expected<double>& expected, std::string hint,
@@ -78,7 +80,6 @@ class Grader {
 
  private:
   void ask(std::string question, const std::function<std::string()>& hint, const std::function<std::string()>& wrong);
-  void ask(std::string question, std::string hint, const std::function<std::string()>& wrong);
   std::ostream* live_;
   Translations translations_;
   std::vector<Answer> answers_;
