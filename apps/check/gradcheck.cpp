@@ -145,11 +145,11 @@ bool show_own_check(const nn::Bug& bug, bool shown) {
   return !found.empty() && of_correct_version.empty();
 }
 
-// "1 of the 3 rows that contain it fails"
+// ", 1 of the 3 rows that contain it fails"
 std::string failures_among(size_t wrong, size_t rows) {
-  if (rows == 1) return wrong == 1 ? "the one row that contains it fails" : "the one row that contains it passes";
-  return (wrong == 0 ? "none" : std::to_string(wrong)) + " of the " + std::to_string(rows) + " rows that contain it " +
-         (wrong > 1 ? "fail" : "fails");
+  if (rows == 1) return wrong == 1 ? ", the one row that contains it fails" : ", the one row that contains it passes";
+  return ", " + (wrong == 0 ? "none" : std::to_string(wrong)) + " of the " + std::to_string(rows) +
+         " rows that contain it " + (wrong > 1 ? "fail" : "fails");
 }
 
 // "input 0 [2, 3], input 1 [3]": a symptom may depend on the sizes.
@@ -193,7 +193,7 @@ int show_bug(const CheckerOptions& options) {
     std::cout << for_reader("Every row passes: no gradient check finds it.\n");
   const bool caught = bug.check ? show_own_check(bug, wrong > 0) : wrong > 0;
   std::cout << "bug " << number << ": " << for_reader(caught ? "caught" : "SURVIVED");
-  if (!rows.empty()) std::cout << ", " << for_reader(failures_among(wrong, rows.size()));
+  if (!rows.empty()) std::cout << for_reader(failures_among(wrong, rows.size()));
   std::string next = "A hint: orrery gradcheck --hint " + number + "; the mistake: --reveal " + number;
   if (numbered_bug(options.bug).to_repair()) next += "; to repair it: apps/run exercise bug." + number;
   std::cout << '\n' << for_reader(next) << '\n';

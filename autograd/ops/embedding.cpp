@@ -103,7 +103,6 @@ struct EmbeddingSum {
   Lookup lookup;
 
   Tensor forward(const Tensor& weight, const Tensor& positions) {
-    check_arguments(weight, positions);
     const Tensor& ids = lookup.ids;
     const i64 n = ids.count(), length = ids.size(1), columns = weight.size(1);
     Tensor y = Tensor::empty(ids.shape().plus(columns), weight.dtype());
@@ -133,7 +132,6 @@ struct EmbeddingSum {
     dx.add(1, padded);
   }
 
- private:
   void check_arguments(const Tensor& weight, const Tensor& positions) const {
     lookup.check_arguments(name, weight);
     const Tensor& ids = lookup.ids;
@@ -158,7 +156,12 @@ Variable index_rows(const Variable& x, const Tensor& ids) {
 
 Variable embedding_sum(const Variable& weight, const Tensor& ids, double factor, const Variable& positions, double p,
                        const Draw& draw) {
-  return apply(EmbeddingSum{factor, {p, draw}, {Saved(ids)}}, weight, positions);
+  EmbeddingSum operation{factor, {p, draw}, {Saved(ids)}};
+  tape::explained(operation.name, std::array{&weight, &positions}, [&] {
+    tape::check_inputs(operation.name, std::array{&weight, &positions});
+    operation.check_arguments(weight.value(), positions.value());
+  });
+  return apply(std::move(operation), weight, positions);
 }
 
 }  // namespace orrery

@@ -287,18 +287,23 @@ TEST_CASE("every hint has a Chinese translation, and every translation its hint"
   const book::Translations translations = book::translations_for_reader();
   std::set<std::string> hints;
   const std::filesystem::path book = style::root / "apps/book";
-  for (int chapter = 0; chapter <= 11; ++chapter)
-    add_sentences(book / ("ch" + std::to_string(chapter)) / "exercises/grades.h", hints);
+  std::string others;
+  for (int chapter = 0; chapter <= 11; ++chapter) {
+    const std::filesystem::path grades = book / ("ch" + std::to_string(chapter)) / "exercises/grades.h";
+    add_sentences(grades, hints);
+    others += contents(grades);
+  }
   for (const char* path : {"bugs/grades.h", "bugs/grades_of_steps.h", "grade/grader.cpp"})
     add_sentences(book / path, hints);
   for (const auto& entry : std::filesystem::directory_iterator(book / "own")) add_sentences(entry.path(), hints);
   for (const nn::Bug& bug : nn::bug_zoo()) hints.insert({bug.hint, bug.mistake});
-  static const std::regex says("(?:say |task=)\"([^$\"]+)\"");
+  static const std::regex says("(?:say |task=|fail_answer )\"([^$\"]+)\"");
   for (const std::string& line : style::matches_in(contents(book / "grade/exercise"), says)) hints.insert(line);
   CHECK(hints.size() > 300);
   for (const std::string& hint : hints) CHECK_MESSAGE(translations.contains(hint), "not translated: ", hint);
-  const std::string others = contents(book / "grade/grader.cpp") + contents(style::root / "apps/check/gradcheck.cpp") +
-                             contents(style::root / "apps/check/bugs.cpp");
+  for (const char* path : {"apps/book/grade/grader.cpp", "apps/book/ch3/exercises/4_kink.cpp",
+                           "apps/check/gradcheck.cpp", "apps/check/bugs.cpp"})
+    others += contents(style::root / path);
   static const std::regex any_number("\\bN\\b");  // what says so is put together
   for (const auto& entry : translations) {
     const std::string& english = entry.first;
@@ -366,7 +371,12 @@ TEST_CASE("the program that grades an exercise speaks the reader's language") {
 TEST_CASE("lines are translated with their numbers, whatever these are, and what the bugs' own checks say is known") {
   const Language chinese(Variables{{"LANG", "zh_CN.UTF-8"}});
   CHECK(book::for_reader("  [0, 12] is -0.5, should be 1.5e-09\nf32: 2 is 3\n") ==
-        "  [0, 12] 是 -0.5，应当是 1.5e-09\nf32: 2 is 3\n");
+        "  [0, 12]：得到 -0.5，应当是 1.5e-09\nf32: 2 is 3\n");
+  CHECK(book::for_reader("the number is nan, should be -inf\n[1] is inf, should be 2") ==
+        "得到 nan，应当是 -inf\n[1]：得到 inf，应当是 2");
+  CHECK(book::for_reader("the shape is [2, 5], should be [2]") == "形状：得到 [2, 5]，应当是 [2]");
+  CHECK(book::for_reader("an error: aa: is [UNK], should be a ##a") == "出错：aa：得到 [UNK]，应当是 a ##a");
+  CHECK(book::for_reader("an error: no rows") == "出错：no rows");
   CHECK(book::for_reader("") == "");
   for (const nn::Bug& bug : nn::bug_zoo()) {
     const std::string found = bug.check ? bug.check() : "", numbers = bug.numbers ? bug.numbers() : "";

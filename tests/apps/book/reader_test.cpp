@@ -97,6 +97,10 @@ TEST_CASE("apps/run exercise lists the exercises, and what has been begun and pa
   const std::string chinese = tree.run("exercise", "LC_ALL=zh_CN.UTF-8 " + in_build_folder).text;
   CHECK(contains(chinese, "\n第 4 章\n"));
   CHECK(contains(chinese, "4.1  矩阵乘法的反向"));
+  CHECK(contains(chinese, "bug.12 因果掩码\n"));
+  std::istringstream english(before.text);
+  for (std::string line; std::getline(english, line);)
+    if (contains(line, " bug.") || contains(line, " own.")) CHECK_FALSE(contains(chinese, line + '\n'));
   CHECK(chinese.ends_with("开始做一个，或给它评分：apps/run exercise 编号\n"));
 }
 
@@ -193,7 +197,8 @@ TEST_CASE("slow: with the solutions in apps/mine every milestone is reached") {
   CHECK_FALSE(contains(tree.run("exercise own").text, "("));  // its answers have passed, too
 }
 
-// Each answer has a question of its own, and the test of exercises shows that all wrong ones fail theirs.
+// Each answer has a question of its own, and the test of exercises shows that all wrong ones fail theirs; so all are
+// wrong at once, and then one beside a right one.
 TEST_CASE("slow: a wrong answer fails every milestone that is made of it, and is named") {
   const ReadersTree tree;
   for (const auto& [milestone, numbers] : milestones(tree)) {
@@ -207,6 +212,10 @@ TEST_CASE("slow: a wrong answer fails every milestone that is made of it, and is
     CHECK(result.text.ends_with("\n0 of " + std::to_string(numbers.size()) + " passed\n"));  // nothing was trained
     CHECK(contents(tree.path("mine/.passed")) == "");
   }
+  answer_all(tree, {"2.1"}, "");
+  const Result result = tree.run("exercise own.1");
+  CHECK(contains(result.text, "passed  your answer to 2.1 passes its exercise\nFAILED  your answer to 2.2 passes "));
+  CHECK(result.text.ends_with("\n1 of 2 passed\n"));
 }
 
 TEST_CASE("slow: a milestone takes what is missing from the solutions, names it, and is not reached by that") {
@@ -328,6 +337,8 @@ TEST_CASE("an answer that does not compile is shown with the student's file and 
   CHECK(result.text.ends_with("\norrery: apps/mine/4.2_softmax.cpp does not compile (see above)\n"));
   for (const std::string other : {"student", "grades.h", "In file included", "passed"})
     CHECK_FALSE(contains(result.text, other));
+  CHECK(tree.run("exercise 4.2", "LC_ALL=zh_CN.UTF-8 " + in_build_folder)
+            .text.ends_with("\norrery: apps/mine/4.2_softmax.cpp 无法编译（见上文）\n"));
 }
 
 TEST_CASE("slow: an answer that the grader cannot use is told to keep the starter's names") {

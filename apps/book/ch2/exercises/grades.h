@@ -67,22 +67,22 @@ void grade(Grader& g) {
   // What is wrong with an order; "" if nothing is.
   const auto wrong = [](const Graph& inputs, const std::vector<size_t>& order, size_t nodes) -> std::string {
     for (size_t i = 0; i < order.size(); ++i)
-      if (order[i] >= inputs.size()) return "has a node that is not there";
-    if (std::set<size_t>(order.begin(), order.end()).size() < order.size()) return "has a node twice";
-    if (order.size() < nodes) return "lacks a node that y leads back to";
-    if (order.size() > nodes) return "has a node that y does not lead back to";
+      if (order[i] >= inputs.size()) return "the order has a node that is not there";
+    if (std::set<size_t>(order.begin(), order.end()).size() < order.size()) return "the order has a node twice";
+    if (order.size() < nodes) return "the order lacks a node that y leads back to";
+    if (order.size() > nodes) return "the order has a node that y does not lead back to";
     for (size_t later = 0; later < order.size(); ++later)
       for (const size_t input : inputs[order[later]])
         if (std::find(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(later), input) !=
             order.begin() + static_cast<std::ptrdiff_t>(later))
-          return "has a node before one that was computed from it";
+          return "the order has a node before one that was computed from it";
     return "";
   };
   const auto ask = [&](const std::string& question, const Graph& inputs, size_t y, size_t nodes,
                        const std::string& hint) {
     const auto right = [&] {
       const std::string problem = wrong(inputs, visiting_order(inputs, y), nodes);
-      if (!problem.empty()) throw std::runtime_error("the order " + problem);
+      if (!problem.empty()) throw std::runtime_error(problem);
       return true;
     };
     g.check(question, hint, right);

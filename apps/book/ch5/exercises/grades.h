@@ -53,6 +53,8 @@ void grade(Grader& g) {
 #elif EXERCISE == 3  // Adam's step
 
 void grade(Grader& g) {
+  g.check("the first step is a finite number", "What is 1 - beta^t if t is 0? Who counts the steps, and from where?",
+          [] { return std::isfinite(MyAdam().next(1, -20, 0.1)); });
   g.equal("with beta2 = 0, where v is g^2, the first step is one learning rate long", {1.1, 1e-7},
           "m_hat is g at the first step. By what must (1 - beta1) g be divided for that?",
           [] { return MyAdam{.beta2 = 0}.next(1, -20, 0.1); });
