@@ -131,8 +131,8 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
   (async () => {
     let found = "";
     for (const path of PATHS) found += await inspect(path);
-    for (const words of ["length penalty", "square root of d_k", "Initialization", "vanishing gradients", "注意力头", "xyzzy"])
-      found += await search(words);
+    const english = ["length penalty", "square root of d_k", "Initialization", "vanishing gradients"];
+    for (const words of [...english, "注意力头", "xyzzy"]) found += await search(words);
     for (const words of ["注意力头", "xyzzy"]) found += await search(words, "index.zh.html");
     document.getElementById("found").textContent = found + "inspected";
   })();
