@@ -84,6 +84,7 @@ void add_products(SampleTable& table) {
   add("batched, both transposed", {2, 3, 2}, {2, 2, 3}, Trans::both);
   add("shared b", {2, 2, 3}, {3, 2}, Trans::none);
   add("shared b transposed", {2, 2, 3}, {4, 3}, Trans::b);
+  add("square", {3, 3}, {3, 3}, Trans::none);
   add("size 1", {1, 1}, {1, 1}, Trans::none);
   add("size 0, k = 0", {2, 0}, {0, 3}, Trans::none);
   add("a matrix and a vector", {2, 2, 3}, {3}, Trans::none);

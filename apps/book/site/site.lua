@@ -4,19 +4,19 @@ local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', t
               zh = {contents = '目录', search = '搜索', twin = 'English', trace = '逐步看一个训练步', project = '各个文件夹'}}
 local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
-local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph jump key label lane limit page pass ' ..
-  'proof register score source step target thread unit value variable version view window weight '
+local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph head jump key label lane limit mask ' ..
+  '掩码 page pass proof register score source step target thread unit value variable version view window weight 早停 确定性 '
 local texts, sources, made, parts = {}, {}, {}, {}  -- by path: Markdown; language; its folder is there; all its Markdown
-local starters, pages = {}, {}  -- the path of an exercise, by number; by a path, or a name that only one source has
+local starters, tasks, pages = {}, {}, {}  -- an exercise's path, by number; its task; by a path, or a name of one source
 local terms, places, tips = {}, {}, {}  -- the glossary by word; the text that explains an entry; what it says
 local book, rest, folders = pandoc.List{}, pandoc.List{}, pandoc.List{}  -- in order; what is behind the chapters
 local twins, wanted, labels, index = {}, {}, {}, ''  -- in the other language; named; pictures' words (N: any number)
-local path, folder, root, chapter, lang, seen, bold  -- of the page that is being made
+local path, folder, root, chapter, lang, seen, bold, quoted  -- of the page that is being made
 local function read(name) return assert(io.open(name, 'rb')):read('a') end
 local function write(name, text) io.open(os.getenv('SITE') .. '/' .. name, 'wb'):write(text):close() end
 local function plain(html)
   return (html:gsub('<annotation.-</annotation>', ''):gsub('<[^>]*>', ''):gsub('%s+', ' ')
-    :gsub('&(%a+);', {lt = '<', gt = '>', quot = '"', amp = '&'}))
+    :gsub('&#?(%w+);', {lt = '<', gt = '>', quot = '"', amp = '&', ['39'] = "'", ['8288'] = ''}))
 end
 local function link(to, html) return '<a href="' .. to .. '">' .. html .. '</a>' end
 local function title(name) return ((texts[name] and texts[name]:match('^# ([^\n]+)') or name):gsub('`', '')) end
@@ -59,7 +59,7 @@ local function link_words(text, is_bold)
     local from = i
     for _, shape in ipairs(shapes[lang]) do
       local word = text:match(shape, i)
-      local entry = word and entry_of(word)
+      local entry = word and not text:find('^warm%-up,%s$', i) and not (quoted and word:find('value')) and entry_of(word)
       local here = entry and entry.chapter == chapter and bold[entry] == is_bold and not places[lang .. entry.id]
       if entry and (here or not seen[entry]) then
         seen[entry], places[lang .. entry.id], i = true, places[lang .. entry.id] or here and path, i + #word
@@ -86,18 +86,19 @@ local function link_section(html)
     elseif last ~= '<code>' and not quiet and not path:match('^apps/book/glossary') then text = link_words(text, last == '<strong>' or nil) end
     if not quiet then quiet = tag:match('^<(a)%s') or tag:match('^<(pre)') or tag:match('^<(math)')
     elseif tag == '</' .. quiet .. '>' then quiet = false end
-    last = tag
+    last, quoted = tag, tag == '<blockquote>' or quoted and tag ~= '</blockquote>'
     return text .. tag
   end))
 end
-local function translate_picture(to, alt)
-  if lang ~= 'zh' then return end
-  write(normal(folder .. to) .. '.zh.svg', (read(normal(folder .. to) .. '.svg'):gsub('<title>[^<]*', '<title>' .. alt)
+local function show_picture(to, alt)
+  local drawn, file = read(normal(folder .. to) .. '.svg'), to .. (lang == 'zh' and '.zh.svg' or '.svg')
+  if lang == 'zh' then write(normal(folder .. file), (drawn:gsub('<title>[^<]*', '<title>' .. alt)
     :gsub('>([^<]+)</text>', function(label)
       local form, number = labels[label:gsub('%d+', 'N')], label:gmatch('%d+')
       return '>' .. (labels[label] or form and form:gsub('N', function() return number() end) or label) .. '</text>'
-    end)))
-  return '<img src="' .. to .. '.zh.svg" alt="' .. alt .. '"'
+    end))) end
+  local class = tonumber(drawn:match('width="(%d+)"')) > 600 and '" class="broad' or ''
+  return link(file, '<img src="' .. file .. class .. '" alt="' .. alt .. '">')
 end
 local function enter(name)
   path, folder, chapter = name, name:match('^(.*/)') or '', name:match('^apps/book/ch(%d+)/')
@@ -133,9 +134,10 @@ local function make_text(name)
       local place = word and places[lang .. word]
       return 'href="' .. href(place or normal(folder .. to)) .. (word and not place and '' or anchor) .. '"'
     end):gsub('<strong>(%d+%.%d+)%s([^<]*)</strong>', function(number, rest)
+      tasks[starters[number] or ''] = tasks[starters[number]] or address(path) .. '#exercise-' .. number .. ' ' .. number .. ' ' .. rest
       return starters[number] and ('<strong id="exercise-%s">%s %s</strong> <span class="command"><code>apps/run ' ..
         'exercise %s</code></span>'):format(number, number, rest, number)
-    end):gsub('<img%s+src="([^"]+)%.svg"%s+alt="([^"]*)"', translate_picture):gsub('<img%s+src="([^"]+)"[^>]*>', '<a href="%1">%0</a>')
+    end):gsub('<img%s+src="([^"]+)%.svg"%s+alt="([^"]*)"[^>]*>', show_picture)
     :gsub('<math.-</math>', function(math)  -- brackets grow only if TeX says so; what is long scrolls on a narrow screen
       local class = math:match('display="block"') and 'wide' or #math:match('tex">(.*)</ann') > 40 and 'long' or 'formula'
       if not (math:match('\\left') or math:match('matrix')) then math = math:gsub('stretchy="true"', 'stretchy="false"') end
@@ -154,12 +156,12 @@ local function make_text(name)
 end
 local function make_source(name)
   enter(name)
-  local text = read(name)
+  local text, task = read(name), tasks[name] and '<p>' .. link(root .. tasks[name]:match('%S+'), '←' .. tasks[name]:match(' .*')) .. '</p>\n'
   local code = text:gsub('[&<>"]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;'})
     :gsub('[%w_/]+%.%a+', function(file) return sources[file] and link(href(file), file) end)
   add_to_index(address(name), name, '', text:match('^// Chapter %d+%. ([^\n]*)') or '')
-  leave(('<h1>%s</h1>\n<pre id="line" class="line-numbers linkable-line-numbers"><code class="lang-%s">%s</code></pre>')
-    :format(name:match('[^/]+$'), sources[name] or 'text', code), '')
+  leave(('<h1>%s</h1>\n%s<pre id="line" class="line-numbers linkable-line-numbers"><code class="lang-%s">%s</code></pre>')
+    :format(name:match('[^/]+$'), task or '', sources[name] or 'text', code), '')
 end
 -- A row "| word | 中文 | what it is | 2 |", in English and then in Chinese, gets an address and a link to its chapter.
 local function read_entry(word, chinese, sentence, where)

@@ -124,14 +124,16 @@ const std::string inspector = R"html(<!doctype html><p id="found"></p><script>
     const frame = await visit(from), page = frame.contentDocument, field = page.getElementById("search");
     field.value = words;
     field.dispatchEvent(new Event("input"));
-    for (let i = 0; i < 100 && !page.querySelector("#results a"); ++i) await wait(50);
-    return words + ": " + (page.querySelector("#results a")?.href.replace(/.*\/(?=apps)/, "") ?? "nothing") + "\n";
+    const results = page.getElementById("results");
+    for (let i = 0; i < 100 && !results.firstChild; ++i) await wait(50);
+    return words + ": " + (results.querySelector("a")?.href.replace(/.*\/(?=apps)/, "") ?? results.textContent) + "\n";
   }
   (async () => {
     let found = "";
     for (const path of PATHS) found += await inspect(path);
-    for (const words of ["length penalty", "square root of d_k", "注意力头", "xyzzy"]) found += await search(words);
-    found += await search("注意力头", "index.zh.html");
+    const english = ["length penalty", "square root of d_k", "Initialization", "vanishing gradients"];
+    for (const words of [...english, "注意力头", "xyzzy"]) found += await search(words);
+    for (const words of ["注意力头", "xyzzy"]) found += await search(words, "index.zh.html");
     document.getElementById("found").textContent = found + "inspected";
   })();
 </script>)html";
@@ -149,6 +151,10 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
   CHECK(broken_links(site, {{"index.html", "<a href=\"b.html\"> <a href=\"#c\"> <a id=\"d\" href=\"#d\">"}}) ==
         "index.html: b.html\nindex.html: #c\n");
 
+  CHECK(contents((site / "index.js").string()).find("&#") == std::string::npos);
+  CHECK(pages.at("trace.html").find("href=\"apps/book/index.html\"") != std::string::npos);
+  CHECK(pages.at("apps/book/ch5/exercises/7_muon.cpp.html").find("ch5/optimisers.html#exercise-5.7\">") !=
+        std::string::npos);
   std::string paths = "\"trace.html\", \"core/tensor.h.html\", \"apps/book/ch4/exercises/2_softmax.cpp.html\"";
   size_t with_commands = 0, with_commands_in_chinese = 0, pictures_in_chinese = 0;
   for (const std::string& text : texts()) {
@@ -172,6 +178,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
     CHECK(program::times(pages.at(path), chinese ? ">English</a>" : ">中文</a>") == twins);
     static const std::regex link_in_link("<a\\s[^>]*>[^<]*<a\\s");
     CHECK_FALSE(std::regex_search(pages.at(path), link_in_link));
+    CHECK(pages.at(path).find(">warm-up</a>, <a") == std::string::npos);  // an exercise, not the learning rate's
     (chinese ? with_commands_in_chinese : with_commands) += program::times(pages.at(path), "<span class=\"command\">");
   }
   CHECK(pictures_in_chinese > 20);
@@ -188,9 +195,12 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
   CHECK(browser::text_of_id(seen.text, "found") ==
         "length penalty: apps/book/glossary.html#length-penalty\n"
         "square root of d_k: apps/book/ch6/index.html#why-the-square-root-of-d_k\n"
+        "Initialization: apps/book/glossary.html#initialisation\n"
+        "vanishing gradients: apps/book/glossary.html#vanishing-gradient\n"
         "注意力头: apps/book/glossary.html#head\n"
-        "xyzzy: nothing\n"
+        "xyzzy: Nothing found.\n"
         "注意力头: apps/book/glossary.zh.html#head\n"
+        "xyzzy: 没有找到。\n"
         "inspected");
 }
 

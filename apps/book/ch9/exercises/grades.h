@@ -134,7 +134,8 @@ void grade(Grader& g) {
   const Tensor halfway = weight_of(whole);
   const double position = static_cast<double>(whole.data.position());
   const Tensor at_the_end = weight_after_more_steps(whole);
-  g.equal("the parameters", {halfway, 0}, "Is every parameter in the state?",
+  g.equal("the parameters", {halfway, 0},
+          "Is every parameter in the state, and does load_state get Adam's tensors alone, under Adam's names?",
           [] { return look_at_resumed(0, weight_of); });
   g.equal("the rate", {optim::noam(before, 4, 6), 0}, "The rate is a function of one number.",
           [] { return look_at_resumed(0, [](MyTraining& training) { return training.rate(); }); });
