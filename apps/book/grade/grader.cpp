@@ -129,34 +129,31 @@ std::string wrapped(const std::string& text, const std::string& hanging = "  ") 
   return result + line;
 }
 
-// The form with `words` in the place of each N.
-std::string filled(const std::string& form, const std::vector<std::string>& words) {
-  std::string result;
-  size_t next = 0;
-  for (const char c : form) result += c == 'N' && next < words.size() ? words[next++] : std::string(1, c);
-  return result;
-}
-
 // The translation of a line, or of the same line with N for its numbers, which take the place of N again. What was
 // thrown, and what is compared, are translated beside the words around them.
 std::string translated_line(const std::string& line, const Translations& translations) {
   static const std::regex number("-?([0-9]+(\\.[0-9]+)?(e[-+][0-9]+)?|\\b(nan|inf)\\b)");
   static const std::string thrown = "an error: ";
-  if (translations.empty()) return line;
   if (const auto whole = translations.find(line); whole != translations.end()) return whole->second;
-  if (const auto form = translations.find(std::regex_replace(line, number, "N")); form != translations.end()) {
-    std::vector<std::string> numbers;
-    for (std::sregex_iterator next(line.begin(), line.end(), number), end; next != end; ++next)
-      numbers.push_back(next->str());
-    return filled(form->second, numbers);
-  }
-  if (line.starts_with(thrown))
-    return filled(translations.at("an error: N"), {translated_line(line.substr(thrown.size()), translations)});
+  auto form = translations.find(std::regex_replace(line, number, "N"));
+  std::vector<std::string> words;
   const size_t is = line.find(" is "), should = line.find(", should be ");
-  if (should == line.npos || is >= should) return line;
-  const std::string what = line.substr(0, is > 0 && line[is - 1] == ':' ? is - 1 : is);
-  return filled(translations.at("N is N, should be N"),
-                {translated_line(what, translations), line.substr(is + 4, should - is - 4), line.substr(should + 12)});
+  if (form != translations.end()) {
+    for (std::sregex_iterator found(line.begin(), line.end(), number), end; found != end; ++found)
+      words.push_back(found->str());
+  } else if (line.starts_with(thrown)) {
+    form = translations.find(thrown + "N");
+    words = {translated_line(line.substr(thrown.size()), translations)};
+  } else if (is < should && should != line.npos) {  // "aa: is a a, should be a ##a"
+    form = translations.find("N is N, should be N");
+    const std::string what = line.substr(0, is > 0 && line[is - 1] == ':' ? is - 1 : is);
+    words = {translated_line(what, translations), line.substr(is + 4, should - is - 4), line.substr(should + 12)};
+  }
+  if (form == translations.end()) return line;
+  std::string result;
+  size_t next = 0;
+  for (const char c : form->second) result += c == 'N' && next < words.size() ? words[next++] : std::string(1, c);
+  return result;
 }
 
 // What to ask about code that fails a part of the proof; "" where the part's own message says it.

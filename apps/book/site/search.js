@@ -1,5 +1,4 @@
-// Searches the site: every word that is asked for has to be in a section. The index is a script, since a page that was
-// opened as a file may not fetch; it is read when somebody begins to type.
+// Searches the site for sections with every word. The index is a script, as an opened file may not fetch; typing reads it.
 const field = document.getElementById("search"), results = document.getElementById("results");
 const {lang} = document.documentElement, make = (tag, values) => Object.assign(document.createElement(tag), values);
 const fold = (text) => text.toLowerCase().replace(/([iy])z(?=ation|e|ing)/g, "$1s");  // initialization, analyze

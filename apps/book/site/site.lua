@@ -5,7 +5,7 @@ local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', t
 local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
 local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph head jump key label lane limit mask ' ..
-  '掩码 page pass proof register score source step target thread unit value variable version view window weight 早停 确定性 '
+  '掩码 page pass proof register score source step target thread unit value variable version view window weight 早停 确定性 变量 次梯度 片段 起始 收集 验证 '
 local texts, sources, made, parts = {}, {}, {}, {}  -- by path: Markdown; language; its folder is there; all its Markdown
 local starters, tasks, pages = {}, {}, {}  -- an exercise's path, by number; its task; by a path, or a name of one source
 local terms, places, tips = {}, {}, {}  -- the glossary by word; the text that explains an entry; what it says
@@ -14,10 +14,8 @@ local twins, wanted, labels, index = {}, {}, {}, ''  -- in the other language; n
 local path, folder, root, chapter, lang, seen, bold, quoted  -- of the page that is being made
 local function read(name) return assert(io.open(name, 'rb')):read('a') end
 local function write(name, text) io.open(os.getenv('SITE') .. '/' .. name, 'wb'):write(text):close() end
-local function plain(html)
-  return (html:gsub('<annotation.-</annotation>', ''):gsub('<[^>]*>', ''):gsub('%s+', ' ')
-    :gsub('&#?(%w+);', {lt = '<', gt = '>', quot = '"', amp = '&', ['39'] = "'", ['8288'] = ''}))
-end
+local function plain(html) return (html:gsub('<annotation.-</annotation>', ''):gsub('<[^>]*>', ''):gsub('%s+', ' ')
+    :gsub('&#?(%w+);', {lt = '<', gt = '>', quot = '"', amp = '&', ['39'] = "'", ['8288'] = ''})) end
 local function link(to, html) return '<a href="' .. to .. '">' .. html .. '</a>' end
 local function title(name) return ((texts[name] and texts[name]:match('^# ([^\n]+)') or name):gsub('`', '')) end
 local function add_to_index(to, page, section, text)
@@ -65,8 +63,10 @@ local function link_words(text, is_bold)
         seen[entry], places[lang .. entry.id], i = true, places[lang .. entry.id] or here and path, i + #word
         out = out .. ('<a class="term"%s href="%s#%s" title="%s">%s</a>'):format(here and ' id="word-' .. entry.id .. '"' or '',
           href(lang == 'zh' and twins[glossary] or glossary), entry.id, tips[entry.id][lang], word)
-        break
+      elseif lang == 'zh' and word and terms[word] then  -- no part of it is a word: there is no 生成 in 生成器
+        out, i = out .. word, i + #word
       end
+      if i > from then break end
     end
     if i == from then
       i = text:find(starts[lang], i + 1) or #text + 1
@@ -123,7 +123,6 @@ local function leave(body, sections)
   write(address(path), (read('apps/book/site/page.html'):gsub('%${(%w+)}', setmetatable(values, {__index = said[lang]}))))
 end
 local function make_text(name)
-  enter(name)
   local text = texts[name]:gsub('^(#[^\n]*\n)%[[^%]\n]+%]%([%w.]+%.md%)\n', '%1')  -- the header leads to its twin
     :gsub('%$%$.-%$%$', function(math) return math:gsub('\n', ' ') end)  -- where no line begins with a minus, a list
     :gsub('(\n *)<details><summary>(.-)</summary>(.-)</details>', '%1<details><summary>%2</summary>\n%1%3\n%1</details>')
@@ -155,7 +154,6 @@ local function make_text(name)
   leave(out, '<ul>' .. sections .. '</ul>')
 end
 local function make_source(name)
-  enter(name)
   local text, task = read(name), tasks[name] and '<p>' .. link(root .. tasks[name]:match('%S+'), '←' .. tasks[name]:match(' .*')) .. '</p>\n'
   local code = text:gsub('[&<>"]', {['&'] = '&amp;', ['<'] = '&lt;', ['>'] = '&gt;', ['"'] = '&quot;'})
     :gsub('[%w_/]+%.%a+', function(file) return sources[file] and link(href(file), file) end)
@@ -177,7 +175,6 @@ local function read_entry(word, chinese, sentence, where)
   where = where:gsub('^%d+$', '[%0](ch%0/README' .. (known and '.zh' or '') .. '.md#word-' .. id .. ')')
   return ('\n| <span id="%s">%s</span> | %s | %s | %s |'):format(id, word, chinese, sentence, where)
 end
-
 for name in io.popen('find *.md .ci apps autograd core nn optim tests -type f ! -path "*/mine/*" | sort -V'):lines() do
   local last, of, number = name:match('[^/]+$'), name:gsub('/exercises/', '/'):match('book/c?h?(%w+)/(%d+)[%w_]*%.cpp$')
   if number then starters[of:gsub('^bugs$', 'bug') .. '.' .. number] = name end
@@ -194,6 +191,6 @@ read('apps/book/figures/labels.zh.txt'):gsub('#[^\n]*\n', '')
   :gsub('([^\n]+)\n([^\n]+)\n', function(english, chinese) labels[english] = chinese end)
 book:extend(rest)
 for _, name in ipairs{glossary, twins[glossary]} do path = name; texts[name] = texts[name]:gsub('\n' .. ('| ([^|\n]+) '):rep(4) .. '|', read_entry) end
-for _, name in ipairs(book .. folders) do for _, text in ipairs{name, twins[name]} do make_text(text) end end
-for _, name in ipairs(wanted) do make_source(name) end  -- which may want more
+for _, name in ipairs(book .. folders) do for _, text in ipairs{name, twins[name]} do enter(text) make_text(text) end end
+for _, name in ipairs(wanted) do enter(name) make_source(name) end  -- which may want more
 write('index.js', 'const siteIndex = [\n' .. index .. '];\n')

@@ -150,6 +150,8 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
   CHECK(broken_links(site, pages) == "");
   CHECK(broken_links(site, {{"index.html", "<a href=\"b.html\"> <a href=\"#c\"> <a id=\"d\" href=\"#d\">"}}) ==
         "index.html: b.html\nindex.html: #c\n");
+  const std::string lines = program::shell("cat '" ORRERY_SOURCE_DIR "'/apps/book/site/* | wc -l").text;
+  CHECK_MESSAGE(std::stoi(lines) <= 300, "the site is made by few lines, not by ", lines);
 
   CHECK(contents((site / "index.js").string()).find("&#") == std::string::npos);
   CHECK(pages.at("trace.html").find("href=\"apps/book/index.html\"") != std::string::npos);
