@@ -5,7 +5,7 @@ local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', t
 local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
 local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph head jump key label lane limit mask ' ..
-  '掩码 page pass proof register score source step target thread unit value variable version view window weight 早停 确定性 变量 次梯度 片段 起始 收集 验证 '
+  '掩码 page pass proof register score source stack step target thread unit value variable version view window weight 早停 确定性 变量 次梯度 片段 起始 收集 验证 '
 local texts, sources, made, parts = {}, {}, {}, {}  -- by path: Markdown; language; its folder is there; all its Markdown
 local starters, tasks, pages = {}, {}, {}  -- an exercise's path, by number; its task; by a path, or a name of one source
 local terms, places, tips = {}, {}, {}  -- the glossary by word; the text that explains an entry; what it says
