@@ -94,7 +94,7 @@ TEST_CASE("a Chinese reader gets the symptoms, the hint and the mistake in Chine
   CHECK(said("--hint 19") == "e^0 是多少？\n");
   CHECK(contains(said("--reveal 11"), "  加到每一行上的那一行，只得到了第一行的梯度。\n"));
   const std::string symptoms = said("--bug 11");
-  CHECK(contains(symptoms, "\nbug 11: 查出来了, 含有它的那一行不通过\n提示：orrery gradcheck --hint 11；"));
+  CHECK(contains(symptoms, "\nbug 11: 查出来了，含有它的那一行不通过\n提示：orrery gradcheck --hint 11；"));
   CHECK(contains(symptoms, "gradients：3 个坐标错了，共 15 个"));
 }
 
