@@ -7,7 +7,6 @@
 #include <span>
 
 #include "core/kernels/elementwise.h"
-#include "core/machine/vector.h"
 #include "core/tensor_ops.h"
 
 namespace orrery {
@@ -97,37 +96,6 @@ struct Sum {
   }
 };
 
-// The extreme of x[0..n) by `of_two`, which takes numbers or vectors, n > 0, in an order that suits vectors.
-template <class T, class OfTwo> T extreme_of(const T* x, i64 n, const OfTwo& of_two) {
-  using Vector = typename VectorOf<T>::type;
-  constexpr i64 lanes = VectorOf<T>::lanes, step = 4 * lanes;
-  T result = x[0];
-  if (n < lanes) {
-    for (i64 i = 1; i < n; ++i) result = of_two(result, x[i]);
-    return result;
-  }
-  const auto at = [x](i64 i) { return load<Vector>(x + i); };
-  Vector a = at(0);
-  i64 i = lanes;
-  if (n >= step) {
-    Vector b = at(lanes), c = at(2 * lanes), d = at(3 * lanes);
-    for (i = step; i + step <= n; i += step) {
-      a = of_two(a, at(i));
-      b = of_two(b, at(i + lanes));
-      c = of_two(c, at(i + 2 * lanes));
-      d = of_two(d, at(i + 3 * lanes));
-    }
-    a = of_two(of_two(a, b), of_two(c, d));
-  }
-  for (; i + lanes <= n; i += lanes) a = of_two(a, at(i));
-  a = of_two(a, at(n - lanes));  // some numbers for a second time, which changes nothing
-  T lane[lanes];
-  store(a, lane);
-  result = lane[0];
-  for (i64 k = 1; k < lanes; ++k) result = of_two(result, lane[k]);
-  return result;
-}
-
 // The first of n numbers, `step` apart, that `extreme`, found in any order, could be: zeros of both signs are equal,
 // and NaNs may differ in their bits.
 template <class T> T first_extreme(const T* x, i64 n, i64 step, T extreme) {
@@ -206,7 +174,6 @@ template <class T> i64 index_of_largest(const T* x, i64 n) {
   i64 from = 0;
   T largest = x[0];
   for (i64 begin = 0; begin < n; begin += piece) {
-    const auto larger_number = [](auto a, auto b) { return ((b > a) | (a != a)) ? b : a; };  // rather than NaN
     const T of_piece = extreme_of(x + begin, std::min(piece, n - begin), larger_number);
     if (!(of_piece > largest)) continue;
     largest = of_piece;

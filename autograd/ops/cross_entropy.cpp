@@ -50,7 +50,7 @@ struct CrossEntropy {
         const T* a = in + row * K;
         const T m = row_shift(a, K);
         const auto [exps, differences] = chunked_sums<T>(
-            K, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; });
+            K, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; }, a + K);
         const double log_total = std::log(exps);
         stat[row * 2] = m;
         stat[row * 2 + 1] = static_cast<T>(log_total);
@@ -83,8 +83,10 @@ struct CrossEntropy {
                    return;
                  }
                  const T m = stat[row * 2], log_total = stat[row * 2 + 1];
+                 in_segments(K, a, o, [=](i64 first, i64 last) {
 #pragma omp simd
-                 for (i64 k = 0; k < K; ++k) o[k] = (math::exp(a[k] - m - log_total) - off) * factor;
+                   for (i64 k = first; k < last; ++k) o[k] = (math::exp(a[k] - m - log_total) - off) * factor;
+                 });
                  o[target[row]] += (off - on) * factor;
                });
     });

@@ -11,12 +11,11 @@
 // digits of large numbers (apps/measure/bench/README.md). The loops over one row are in autograd/ops/norm_rows.h; these
 // are their lines, in which g(i) is g_i, s.normalized(x[i]) is x^_i, inner is k sum_j g_j x^_j, and s.scale is 1 unless
 // squares would overflow or vanish:
-//   y[i] = s.normalized(x[i]);                                               forward
-//   y[i] *= weight[i];
+//   y[i] = s.normalized(x[i]) * weight[i];                                   forward
 //   y[i] += bias[i];
 //   dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;   backward; factor is r, mean that of g
-//   dweight[i] += dy[i] * s.normalized(x[i]);
-//   dbias[i] += dy[i];
+//   w += dy[row * n + i] * s[row].normalized(x[row * n + i]);                for each row; w and b are then
+//   b += dy[row * n + i];                                                    dweight[i] and dbias[i]
 // Read next: apps/book/ch4/four_derivatives.cpp
 #include "autograd/ops/layer_norm.h"
 

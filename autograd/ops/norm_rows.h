@@ -126,11 +126,12 @@ static void store_statistics(const T* x, i64 begin, i64 end, i64 n, double eps, 
 /// y = x^ weight + bias; weight and bias may be null.
 template <class T>
 static void normalized_row(const T* x, const RowStatistics<T>& s, const T* weight, const T* bias, T* y, i64 n) {
-#pragma omp simd
-  for (i64 i = 0; i < n; ++i) y[i] = s.normalized(x[i]);
   if (weight) {
 #pragma omp simd
-    for (i64 i = 0; i < n; ++i) y[i] *= weight[i];
+    for (i64 i = 0; i < n; ++i) y[i] = s.normalized(x[i]) * weight[i];
+  } else {
+#pragma omp simd
+    for (i64 i = 0; i < n; ++i) y[i] = s.normalized(x[i]);
   }
   if (bias) {
 #pragma omp simd
@@ -177,13 +178,22 @@ static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* 
   });
 }
 
-/// Adds a row's part to the gradients of weight and bias: dy x^ and dy.
-template <class T>
-static void add_norm_gradients(const T* x, const RowStatistics<T>& s, const T* dy, T* dweight, T* dbias, i64 n) {
+/// Adds the parts of adjacent rows, the first of which has its statistics at `table`, to the gradients of weight and
+/// bias: dy x^ and dy.
+template <i64 rows, class T>
+static void add_norm_gradients(const T* x, const T* table, const T* dy, T* dweight, T* dbias, i64 n) {
+  RowStatistics<T> s[rows];
+  for (i64 row = 0; row < rows; ++row) s[row] = RowStatistics<T>::load(table, row);
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
-    dweight[i] += dy[i] * s.normalized(x[i]);
-    dbias[i] += dy[i];
+    T w = dweight[i], b = dbias[i];
+#pragma GCC unroll 4
+    for (i64 row = 0; row < rows; ++row) {
+      w += dy[row * n + i] * s[row].normalized(x[row * n + i]);
+      b += dy[row * n + i];
+    }
+    dweight[i] = w;
+    dbias[i] = b;
   }
 }
 
@@ -207,11 +217,16 @@ static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Ten
           fetch_to_read(d_out + (row + rows_at_once) * n, n);
           of_g[row - group] = row_inner(in + row * n, s, gain, d_out + row * n, n);
         }
+        constexpr i64 joint = 4;
+        i64 next = group;
+        for (; next + joint <= group_end; next += joint)
+          add_norm_gradients<joint>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
+        for (; next < group_end; ++next)
+          add_norm_gradients<1>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
         for (i64 row = group; row < group_end; ++row) {
           const i64 at = row * n;
           const RowStatistics<T> s = RowStatistics<T>::load(table, row);
           fetch_to_write(d_in + (row + rows_at_once) * n, n);
-          add_norm_gradients(in + at, s, d_out + at, gradients, gradients + n, n);
           norm_derivative_row(in + at, s, gain, of_g[row - group], d_out + at, d_in + at, n);
         }
       }

@@ -58,18 +58,15 @@ struct RowDropout {
       if (x != y) std::copy_n(x, n, y);
       return;
     }
-    constexpr i64 at_once = 256;
-    std::array<T, at_once> factors;
-    for (i64 i = 0; i < n; i += at_once) {
-      const i64 size = std::min(at_once, n - i);
-      const i64 next = std::min(at_once, n - i - size);
-      fetch_to_read(x + i + size, next);
-      fetch_to_write(y + i + size, next);
-      dropout_factors(draw, p, block + i / decisions_per_block, blocks_of_row(size), factors.data());
-      const T* factor = factors.data();
+    in_segments(n, x, y, [=, this](i64 first, i64 last) {
+      std::array<T, segment_size> factors;
+      const i64 size = last - first;
+      dropout_factors(draw, p, block + first / decisions_per_block, blocks_of_row(size), factors.data());
+      const T *from = x + first, *factor = factors.data();
+      T* to = y + first;
 #pragma omp simd
-      for (i64 j = 0; j < size; ++j) y[i + j] = x[i + j] * factor[j];
-    }
+      for (i64 i = 0; i < size; ++i) to[i] = from[i] * factor[i];
+    });
   }
 };
 

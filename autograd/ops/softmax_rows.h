@@ -14,15 +14,9 @@
 
 namespace orrery::kernels {
 
-/// The largest of x[0..n), or -infinity if n is 0; NaN is skipped.
+/// The largest of x[0..n), or -infinity if n is 0; NaN only if all are.
 template <class T> static T row_max(const T* x, i64 n) {
-  T largest = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (i64 i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  // clang's partial maxima begin at the lowest finite number, which is then the maximum of a row of -infinity.
-  constexpr T lowest = std::numeric_limits<T>::lowest();
-  const bool is_there = largest != lowest || std::find(x, x + n, lowest) != x + n;
-  return is_there ? largest : -std::numeric_limits<T>::infinity();
+  return n == 0 ? -std::numeric_limits<T>::infinity() : extreme_of(x, n, larger_number);
 }
 
 /// What is subtracted before exp: the maximum, or 0 if all numbers of the row are -infinity.

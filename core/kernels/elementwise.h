@@ -49,6 +49,18 @@ template <class T> static void fetch_to_write(const T* x, i64 n) {
   for (i64 i = 0; i < n; i += 64 / i64{sizeof(T)}) __builtin_prefetch(x + i, 1);
 }
 
+/// Calls body(first, last) for segments of [0, n), and asks for the next one of x, to be read, and of y, to be written.
+inline constexpr i64 segment_size = 256;
+template <class T, class Body> static void in_segments(i64 n, const T* x, const T* y, const Body& body) {
+  for (i64 first = 0, last; first < n; first = last) {
+    last = std::min(n, first + segment_size);
+    const i64 next = std::min(segment_size, n - last);
+    if (x != y) fetch_to_read(x + last, next);
+    fetch_to_write(y + last, next);
+    body(first, last);
+  }
+}
+
 /// Calls body(first, last) for the rows [begin, end) in groups of about `numbers` numbers.
 template <class Body> static void in_row_groups(i64 begin, i64 end, i64 columns, const Body& body, i64 numbers = 4096) {
   const i64 group = std::max<i64>(1, numbers / std::max<i64>(1, columns));

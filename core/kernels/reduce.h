@@ -10,8 +10,8 @@
 #include <array>
 #include <vector>
 
-#include "core/machine/parallel.h"
-#include "core/tensor.h"
+#include "core/kernels/elementwise.h"
+#include "core/machine/vector.h"
 
 namespace orrery {
 namespace kernels {
@@ -38,14 +38,17 @@ template <class T> static double lanes_combined(const T (&lane)[sum_lanes]) {
 }
 
 /// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T. For each i, f(i)
-/// is called first, then g(i), so g may overwrite what f(i) reads.
-template <class T, class F, class G> static std::array<double, 2> chunked_sums(i64 n, F f, G g) {
+/// is called first, then g(i), so g may overwrite what f(i) reads. Meanwhile asks for as many numbers from `next` on,
+/// unless that is null.
+template <class T, class F, class G>
+static std::array<double, 2> chunked_sums(i64 n, F f, G g, const T* next = nullptr) {
   std::array<double, 2> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
     T of_f[sum_lanes] = {}, of_g[sum_lanes] = {};
     i64 i = begin;
     for (; i + sum_lanes <= end; i += sum_lanes) {
+      if (next) fetch_to_read(next + i, sum_lanes);
 #pragma omp simd
       for (i64 k = 0; k < sum_lanes; ++k) {
         of_f[k] += f(i + k);
@@ -96,6 +99,43 @@ template <class T, class F> static double parallel_sum(i64 n, F f) {
   for (i64 chunk = 0; chunk < chunks; ++chunk) total += sums[chunk];
   return total;
 }
+
+/// The extreme of x[0..n) by `of_two`, which takes numbers or vectors, n > 0, in an order that suits vectors.
+template <class T, class OfTwo> static T extreme_of(const T* x, i64 n, const OfTwo& of_two) {
+  using Vector = typename VectorOf<T>::type;
+  constexpr i64 lanes = VectorOf<T>::lanes, step = 4 * lanes;
+  T result = x[0];
+  if (n < lanes) {
+    for (i64 i = 1; i < n; ++i) result = of_two(result, x[i]);
+    return result;
+  }
+  const auto at = [x](i64 i) { return load<Vector>(x + i); };
+  Vector a = at(0);
+  i64 i = lanes;
+  if (n >= step) {
+    Vector b = at(lanes), c = at(2 * lanes), d = at(3 * lanes);
+    for (i = step; i + step <= n; i += step) {
+      a = of_two(a, at(i));
+      b = of_two(b, at(i + lanes));
+      c = of_two(c, at(i + 2 * lanes));
+      d = of_two(d, at(i + 3 * lanes));
+    }
+    a = of_two(of_two(a, b), of_two(c, d));
+  }
+  for (; i + lanes <= n; i += lanes) a = of_two(a, at(i));
+  a = of_two(a, at(n - lanes));  // some numbers for a second time, which changes nothing
+  T lane[lanes];
+  store(a, lane);
+#pragma GCC unroll 4
+  for (i64 half = lanes / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (i64 k = 0; k < half; ++k) lane[k] = of_two(lane[k], lane[k + half]);
+  }
+  return lane[0];
+}
+
+/// The larger of two numbers, or of two vectors in each lane; NaN only if both are.
+static constexpr auto larger_number = [](auto a, auto b) { return ((b > a) | (a != a)) ? b : a; };
 
 /// Adds up the strips of [matrices * strips, columns] in order and in double: [matrices, columns].
 Tensor combined_strips(const Tensor& partial, i64 matrices);

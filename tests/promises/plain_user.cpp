@@ -35,7 +35,7 @@ template <class T> double own_copies(const Tensor& x) {
   normalized_row(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
   const auto inner = row_inner(x.data<T>(), statistics, x.data<T>(), y.data(), n);
   norm_derivative_row(x.data<T>(), statistics, x.data<T>(), inner, y.data(), z.data(), n);
-  add_norm_gradients(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
+  add_norm_gradients<1>(x.data<T>(), table.data(), x.data<T>(), y.data(), z.data(), n);
   exp_and_add(n, x.data<T>(), y.data(), z.data());
   multiply(n, x.data<T>(), z.data());
   softmax_columns(Scores<T>{z.data(), 1, n, n}, SeenKeys(Mask(), {0, 0, 0, n, n, 1}, {0, 1}));

@@ -68,6 +68,17 @@ TEST_CASE("a constant row gives the bias, and finite gradients") {
   }
 }
 
+TEST_CASE("the gradients of weight and bias are sums over any number of rows") {
+  for (const i64 rows : {1, 3, 4, 7, 8, 13}) {
+    CAPTURE(rows);
+    const Tensor x = normal({rows, 37}, 3), dy = normal({rows, 37}, 4);
+    const Variable w = parameter(normal({37}, 5)), b = parameter(normal({37}, 6));
+    backward(layer_norm(constant(x), w, b), dy);
+    CHECK(close(w.gradient(), elements(sum(dy * layer_norm(constant(x), {}, {}).value(), {0}))));
+    CHECK(close(b.gradient(), elements(sum(dy, {0}))));
+  }
+}
+
 TEST_CASE("layer norm of one element, of no row, and errors") {
   CHECK(close(layer_norm(constant(vector_of({3})), {}, {}).value(), {0}));
   CHECK(layer_norm(constant(zeros({0, 3})), {}, {}).shape() == Shape{0, 3});

@@ -1,4 +1,8 @@
 // Chapter 4. Softmax and its logarithm: the definition, large and infinite inputs, gradients.
+#include "autograd/ops/softmax_rows.h"
+
+#include <utility>
+
 #include "tests/autograd/ops/support.h"
 
 using namespace orrery;
@@ -42,6 +46,23 @@ TEST_CASE("a row of -inf alone gives zeros and no gradient; rows do not touch ea
   backward(y, Tensor::of<double>({2, 2}, {1, 2, 3, 4}));
   const double slope = last[0] * last[1];
   CHECK(close(x.gradient(), {0, 0, -slope, slope}));
+}
+
+TEST_CASE("the largest number of a row is found wherever it stands, also among NaN") {
+  CHECK(kernels::row_max<float>(nullptr, 0) == -infinity);
+  for (const i64 n : {1, 11, 63, 64, 65, 127, 128, 200}) {
+    CAPTURE(n);
+    std::vector<float> x(static_cast<size_t>(n), -std::numeric_limits<float>::infinity());
+    CHECK(kernels::row_max(x.data(), n) == -infinity);
+    std::fill(x.begin(), x.end(), std::numeric_limits<float>::quiet_NaN());
+    bool found = std::isnan(kernels::row_max(x.data(), n));
+    for (float& at : x) {
+      const float before = std::exchange(at, -2.5F);
+      found = found && kernels::row_max(x.data(), n) == -2.5F;
+      at = before;
+    }
+    CHECK(found);
+  }
 }
 
 TEST_CASE("softmax of nothing, of a scalar, of the lowest numbers, and of a row longer than a chunk of a loop") {
