@@ -9,7 +9,10 @@
 //   [CLS] A [SEP] B [SEP]     segments 0 ... 0 1 ... 1
 // As there, sentences are what stands side by side in a text: it is cut into parts of at most --max-tokens, and each
 // part between two words into A and B, in another place each time. What a micro-batch hides follows from the seed and
-// its number alone. A step of several micro-batches weighs each by its hidden words.
+// its number alone. A step of several micro-batches weighs each by its hidden words. Appendix A.2: "we pre-train the
+// model with sequence length of 128 for 90% of the steps. Then, we train the rest 10% of the steps of sequence of 512
+// to learn the positional embeddings." So it is here, from 32 to 128: in short texts a word's neighbours are a larger
+// share of what attention reads before it has learned where to look.
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,29 +66,39 @@ std::vector<LabelledText> read_documents(const std::string& path, const std::str
   return texts;
 }
 
-// Texts as parts of at most `most` tokens, each with the places where its words begin, at least two. A word that is
-// longer than that becomes several. Adds to `few` how many are left out, as they have no two words.
-EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, i64 most, i64& few) {
-  EncodedTexts parts;
-  EncodedText part;
+// Adds a text as parts of at most `most` tokens, each with the places where its words begin, at least two. A word that
+// is longer than that becomes several. Adds to `few` how many are left out, as they have no two words.
+void add_parts(const EncodedText& text, i64 most, EncodedTexts& parts, i64& few) {
+  EncodedText part{.document = text.document};
   const auto end = [&] {
     if (part.places.size() > 1) parts.push_back(part);
     few += part.places.size() < 2;
-    part = {.document = part.document};
+    part = {.document = text.document};
   };
+  for (size_t k = 0; k < text.places.size(); ++k) {
+    const auto next = k + 1 < text.places.size() ? text.ids.begin() + text.places[k + 1] : text.ids.end();
+    for (auto from = text.ids.begin() + text.places[k]; from != next;) {
+      const auto to = from + std::min<i64>(next - from, most);
+      if (std::ssize(part.ids) + (to - from) > most) end();
+      part.places.push_back(static_cast<i32>(part.ids.size()));
+      part.ids.insert(part.ids.end(), from, to);
+      from = to;
+    }
+  }
+  end();
+}
+
+EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, i64 most, i64& few) {
+  EncodedTexts parts;
   for (const LabelledText& text : texts) {
-    part.document = &text - texts.data();
+    EncodedText whole{.document = &text - texts.data()};
     for (const std::string& line : text.words) {
       const std::vector<i32> ids = tokens.ids(line);
-      for (auto word = ids.begin(), next = word; word != ids.end(); word = next) {
-        next = std::find_if(word + 1, word + std::min<i64>(ids.end() - word, most),
-                            [&](i32 id) { return tokens.begins_word(id); });
-        if (std::ssize(part.ids) + (next - word) > most) end();
-        part.places.push_back(static_cast<i32>(part.ids.size()));
-        part.ids.insert(part.ids.end(), word, next);
-      }
+      for (size_t i = 0; i < ids.size(); ++i)
+        if (i == 0 || tokens.begins_word(ids[i])) whole.places.push_back(static_cast<i32>(whole.ids.size() + i));
+      whole.ids.insert(whole.ids.end(), ids.begin(), ids.end());
     }
-    end();
+    add_parts(whole, most, parts, few);
   }
   return parts;
 }
@@ -122,17 +135,34 @@ class Pretraining final : public BertTraining {
   void announce() override {
     std::cerr << learned_.size() << " parts of texts to learn, " << held_.size()
               << (valid_.empty() ? " held out of them, drawn by the seed, to validate with\n" : " to validate with\n");
+    if (!short_.empty())
+      std::cerr << "in the first " << short_steps() << " steps, " << short_.size() << " of at most " << first_tokens_
+                << " tokens\n";
+  }
+  Task& build() override {
+    short_.clear();
+    if (run.init.empty() && first_tokens_ < most_tokens_) {
+      i64 few = 0;
+      for (const EncodedText& part : learned_) add_parts(part, first_tokens_ - 3, short_, few);
+      const i64 rows = batch_ * most_tokens_ / first_tokens_;
+      if (!short_.empty())
+        short_batches_.emplace(batches_of(short_, rows, random_numbers(recipe_.seed, Purpose::training)));
+    }
+    return BertTraining::build();
   }
   std::vector<Items> draw(i64 step, i64 micro_batches) override {
     // Each micro-batch has 2^stretch numbers of its own, more than it draws: fewer than four for each of its tokens.
     const int stretch = std::max(20, static_cast<int>(std::bit_width(static_cast<u64>(4 * batch_ * most_tokens_))));
+    const bool is_short = !short_.empty() && step <= short_steps();
+    const EncodedTexts& texts = is_short ? short_ : learned_;
     drawn_.clear();
     std::vector<Items> items;
     for (i64 i = 0; i < micro_batches; ++i) {
       const i64 number = (step - 1) * micro_batches + i;
       Rng numbers = random_numbers(recipe_.seed, Purpose::extra);
       numbers = Rng(numbers.seed(), numbers.position() + (static_cast<u64>(number) << stretch));
-      drawn_.push_back(pretraining_batch(*tokens_, learned_, batches_->batch(number), numbers));
+      drawn_.push_back(
+          pretraining_batch(*tokens_, texts, (is_short ? short_batches_ : batches_)->batch(number), numbers));
       items.push_back({drawn_.back().hidden, drawn_.back().ids.size(0)});
     }
     return items;
@@ -149,13 +179,21 @@ class Pretraining final : public BertTraining {
   std::string file_help() const override { return "Texts, UTF-8, with empty lines between them, or one on each line"; }
   void add_columns(CLI::App& command) override {
     show_default(add_text(command, "--text", column_, "COLUMN", "FILE is a table: learn the texts of this column"), "");
+    add_whole_number(command, "--first-tokens", first_tokens_, 5, 65536,
+                     "Without --init, the --max-tokens of the first nine tenths of the steps, in which a batch has as "
+                     "many more texts");
   }
   nn::BertHead head() const override { return nn::BertHead::pretraining; }
   std::vector<LabelledText> read_file(const std::string& path) const override { return read_documents(path, column_); }
   void look_at(const std::vector<LabelledText>&) override { config_.labels.clear(); }
   EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string& path) const override;
 
+  i64 short_steps() const { return recipe_.steps - recipe_.steps / 10; }
+
   std::string column_;
+  i64 first_tokens_ = 32;
+  EncodedTexts short_;  // the parts to learn, cut into those of the first steps; none if all steps have the same
+  std::optional<translate::BatchesByLength> short_batches_;
   std::vector<PretrainingBatch> drawn_;  // of the current step
 };
 

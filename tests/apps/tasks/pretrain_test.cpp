@@ -157,6 +157,13 @@ TEST_CASE("a pretraining that was stopped ends with the bits of an uninterrupted
   CHECK(trained_hash(train + "--hash --threads 2") == whole);
   CHECK(trained_hash(train + "--hash --seed 2") != whole);
   CHECK(resumed_hash(train, small.model) == whole);
+  const std::string shorter = train + "--first-tokens 16 ",
+                    told = trained(shorter + "--overwrite --save '" + small.model + "'");
+  CHECK(contains(told, "in the first 72 steps, 60 of at most 16 tokens\n"));
+  CHECK(trained_hash(shorter + "--hash") != whole);
+  CHECK(resumed_hash(shorter, small.model) == trained_hash(shorter + "--hash"));
+  const std::string further = "pretrain train '" + small.text + "' --init '" + small.model + "' --steps 1";
+  CHECK(!contains(trained(further + " --first-tokens 16"), "in the first"));
 }
 
 TEST_CASE("pretrain reads texts between empty lines, each line, or a column, and says what is wrong with them") {
