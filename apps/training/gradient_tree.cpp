@@ -175,10 +175,11 @@ class GradientTree::Joining {
     bool is_own = false;
   };
   struct Flight {
-    Tensor packed{}, received{}, sums{};  // memory, of as many numbers as the longest strip needs
-    Tensor own{}, whole{};                // this rank's numbers, in the order of the ranks; all sums
-    std::vector<Slice> slices{};          // what this rank adds, of every node, in the tree's order
-    Ranks::Received back{};               // where the sums of each rank belong
+    Tensor received{};            // memory, for as many numbers as the longest strip needs
+    bool packs = false;           // the numbers are copies
+    Tensor own{}, whole{};        // this rank's numbers, in the order of the ranks; all sums
+    std::vector<Slice> slices{};  // what this rank adds, of every node, in the tree's order
+    Ranks::Received back{};       // where the sums of each rank belong
     std::unique_ptr<Ranks::Transfer> under_way{};
     bool arrived() const { return !under_way || under_way->is_over(); }
   };
@@ -252,8 +253,13 @@ void GradientTree::Joining::unpack(const Tensor& from, Stretch part) {
     using T = decltype(t);
     for_tensors(row_.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
       Tensor& g = nodes_[0].gradients[row_.parameters[i]];
+      const Shape& shape = parameters_[row_.parameters[i]].value.shape();
+      if (count == shape.count()) {  // all of it is here, and need not be copied
+        g = from.rows(place, place + count).reshape(shape);
+        return;
+      }
       // Strips of it that were not sent yet still have nothing to add.
-      if (!g.defined()) g = full(parameters_[row_.parameters[i]].value.shape(), -0.0, row_.dtype);
+      if (!g.defined()) g = full(shape, -0.0, row_.dtype);
       std::copy_n(from.data<T>() + place, count, g.write<T>() + to);
     });
   });
@@ -272,13 +278,10 @@ Tensor GradientTree::Joining::in_place(Stretch part) const {
 void GradientTree::Joining::start(const Strip& strip, Flight& flight) {
   const i64 size = ranks_.size(), me = ranks_.rank(), mine = part_of(strip, me, size).count();
   flight.own = strip.is_of_one ? in_place(strip) : Tensor();
-  const bool packs = !flight.own.defined();
+  flight.packs = !flight.own.defined();
   if (!flight.received.defined()) flight.received = Tensor::empty({(longest_ / size + 1) * of_others_}, row_.dtype);
-  if (own_nodes_ > 1 && !flight.sums.defined()) flight.sums = Tensor::empty({longest_}, row_.dtype);
-  if (packs && !flight.packed.defined()) flight.packed = Tensor::empty({longest_ * own_nodes_}, row_.dtype);
-  if (packs) flight.own = flight.packed;
-  flight.whole = (own_nodes_ > 1 ? flight.sums : flight.own).rows(0, strip.count());
-  flight.slices.clear();
+  if (flight.packs) flight.own = Tensor::empty({strip.count() * own_nodes_}, row_.dtype);
+  flight.whole = own_nodes_ > 1 ? Tensor::empty({strip.count()}, row_.dtype) : flight.own;
   flight.back.clear();
   Ranks::Sent sent;
   Ranks::Received from;
@@ -286,7 +289,7 @@ void GradientTree::Joining::start(const Strip& strip, Flight& flight) {
     const Stretch slice = part_of(strip, r, size);
     const i64 own_begin = own_end, received_begin = received_end;
     for (size_t node = 0; node < own_nodes(); ++node) {
-      if (packs) pack(nodes_[node], slice, flight.packed, own_end);
+      if (flight.packs) pack(nodes_[node], slice, flight.own, own_end);
       own_end += slice.count();
     }
     i64 at = r == me ? own_begin : received_begin;
@@ -317,7 +320,9 @@ void GradientTree::Joining::add(Flight& flight) {
 
 void GradientTree::Joining::end(const Strip& strip, Flight& flight) {
   flight.under_way.reset();
-  if (flight.packed.defined() && flight.own.shares_memory_with(flight.packed)) unpack(flight.whole, strip);
+  if (flight.packs) unpack(flight.whole, strip);
+  flight.own = flight.whole = Tensor();
+  flight.slices.clear();
 }
 
 void GradientTree::Joining::complete(size_t i) {
