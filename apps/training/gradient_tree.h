@@ -31,6 +31,27 @@ struct Stretch {
 /// Part `i` of so many parts, whose sizes differ by one at most.
 Stretch part_of(Stretch whole, i64 i, i64 parts);
 
+/// Whether two neighbours are the halves of a node of the tree over `count` leaves.
+bool are_halves(const Stretch& left, const Stretch& right, i64 count);
+/// Appends a node to those on its left. Wherever two are halves, the left one becomes their sum.
+template <class Node, class Add> void append(std::vector<Node>& nodes, Node next, i64 count, const Add& add_to_left) {
+  nodes.push_back(std::move(next));
+  while (nodes.size() > 1 && are_halves(nodes[nodes.size() - 2], nodes.back(), count)) {
+    Node& left = nodes[nodes.size() - 2];
+    add_to_left(left, nodes.back());
+    left.end = nodes.back().end;
+    nodes.pop_back();
+  }
+}
+
+/// A node of the tree, and the sum of each parameter's gradients; not defined if nothing reached it.
+struct GradientNode : Stretch {
+  std::vector<Tensor> gradients;
+};
+/// Adds a gradient to another of the same parameter; one that is not there adds nothing.
+void add_gradient(Tensor& sum, Tensor& more);
+class Joining;  // of what the ranks have (joining.h)
+
 /// Calls `complete(i)` when backward has added all to the gradient of parameter i, since all nodes that read it have
 /// run, and `idle()` after each node. It is in force in forward, too. Error: a parameter is read again after that, as
 /// by an operation that records others in its backward.
@@ -90,14 +111,9 @@ class GradientTree {
   void finish(Ranks& ranks);
 
  private:
-  struct Node : Stretch {
-    std::vector<Tensor> gradients;  // of each parameter; not defined if nothing reached it
-  };
-  class Joining;  // of what the ranks have
-
   Parameters parameters_;
   i64 count_;
-  std::vector<Node> nodes_;  // from left to right; the two halves of a node have become one
+  std::vector<GradientNode> nodes_;  // from left to right; the two halves of a node have become one
   std::unique_ptr<Joining> joining_;
 };
 

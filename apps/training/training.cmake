@@ -1,8 +1,8 @@
 # orrery::training: the trainer, its recipe, its averages and its files, for programs of any user. The commands of the
 # program `orrery`, their options and their progress lines are not in it. Read by CMakeLists.txt.
-set(training_sources apps/program/output_file.cpp apps/training/gradient_tree.cpp apps/training/mpi.cpp
-    apps/training/ranks.cpp apps/training/recipe.cpp apps/training/trainer.cpp apps/training/trainer_state.cpp
-    apps/training/training_files.cpp)
+set(training_sources apps/program/output_file.cpp apps/training/gradient_tree.cpp apps/training/joining.cpp
+    apps/training/mpi.cpp apps/training/ranks.cpp apps/training/recipe.cpp apps/training/trainer.cpp
+    apps/training/trainer_state.cpp apps/training/training_files.cpp)
 list(TRANSFORM training_sources PREPEND ${PROJECT_SOURCE_DIR}/)
 add_library(orrery_training STATIC ${training_sources})
 add_library(orrery::training ALIAS orrery_training)

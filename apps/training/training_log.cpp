@@ -4,8 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/files/json.h"
-
 namespace orrery {
 namespace {
 
@@ -44,11 +42,6 @@ bool holds_something_else(const AppendedFile& file) {
   return !is_line_at(0) && (zeros == 0 || !is_line_at(part.find('\n') + 1));  // if no line ends, both are 0
 }
 
-// The options of a training, for a line.
-std::string on_one_line(const std::string& options) {
-  return json_text(parse_json_object(options, "options of the training"));
-}
-
 double rounded(double seconds) { return std::round(seconds * 1000) / 1000; }
 
 }  // namespace
@@ -66,14 +59,14 @@ TrainingLog::TrainingLog(const std::string& path, Earlier earlier, Clock clock)
         " already holds a log: --overwrite replaces it, another name keeps both");
 }
 
-void TrainingLog::write(const std::string& line) {
+void TrainingLog::write(const Json& line) {
   if (!used()) return;  // an earlier line could not be written, as `end` will say
   try {
     if (!start_line_.empty()) {  // not before there is something to log: else the file stays as it is
       if (!continues_) file_->clear();
       if (ends_within_line(*file_)) file_->append("\n");
     }
-    file_->append(start_line_ + line + '\n');
+    file_->append(start_line_ + json_text(line) + '\n');
     start_line_.clear();
   } catch (const Error& error) {
     problem_ = error.what();
@@ -92,20 +85,20 @@ void TrainingLog::end() {
 
 void TrainingLog::start(const Trainer& trainer, const std::string& options) {
   if (!used()) return;
-  ObjectText line;
-  line.add("start", trainer.task().program()).add("after_step", trainer.steps_done());
-  line.add("steps", trainer.recipe().steps).add("parameters", trainer.parameter_count());
-  if (!options.empty()) line.add_json("options", on_one_line(options));
-  start_line_ = line.text() + '\n';
+  Json line{{"start", trainer.task().program()},
+            {"after_step", trainer.steps_done()},
+            {"steps", trainer.recipe().steps},
+            {"parameters", trainer.parameter_count()}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  start_line_ = json_text(line) + '\n';
 }
 
 void TrainingLog::plan(const Trainer& trainer, const std::string& options) {
   write_left_out();
   if (!used()) return;
-  ObjectText line;
-  line.add("step", trainer.steps_done()).add("steps", trainer.recipe().steps);
-  if (!options.empty()) line.add_json("options", on_one_line(options));
-  write(line.text());
+  Json line{{"step", trainer.steps_done()}, {"steps", trainer.recipe().steps}};
+  if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
+  write(line);
 }
 
 void TrainingLog::step(i64 step, const StepResult& result) {
@@ -120,11 +113,10 @@ void TrainingLog::step(i64 step, const StepResult& result) {
 void TrainingLog::write_left_out() {
   if (!used() || !left_out_) return;
   const auto& [step, result, seconds] = *left_out_;
-  ObjectText line;
-  line.add("step", step).add("loss", result.loss).add("rate", result.rate);
-  if (step_seconds_ > 0) line.add("tokens_per_s", std::llround(static_cast<double>(items_) / step_seconds_));
-  line.add("seconds", rounded(seconds));
-  write(line.text());
+  Json line{{"step", step}, {"loss", result.loss}, {"rate", result.rate}};
+  if (step_seconds_ > 0) line["tokens_per_s"] = std::llround(static_cast<double>(items_) / step_seconds_);
+  line["seconds"] = rounded(seconds);
+  write(line);
   last_ = seconds;
   step_seconds_ = 0;
   items_ = 0;
@@ -134,26 +126,21 @@ void TrainingLog::write_left_out() {
 void TrainingLog::evaluation(i64 step, const std::vector<Score>& scores, bool best) {
   write_left_out();
   if (!used()) return;
-  ObjectText line;
-  line.add("step", step).add("validation", scores.at(0).value).add("best", best);
-  if (scores[0].better == Better::higher) line.add("higher", scores[0].name);
-  line.add("seconds", rounded(clock_() - start_));
-  if (scores.size() > 1) {
-    ObjectText others;
-    for (size_t i = 1; i < scores.size(); ++i) others.add(scores[i].name, scores[i].value);
-    line.add_json("scores", others.text());
-  }
-  write(line.text());
+  Json line{{"step", step}, {"validation", scores.at(0).value}, {"best", best}};
+  if (scores[0].better == Better::higher) line["higher"] = scores[0].name;
+  line["seconds"] = rounded(clock_() - start_);
+  for (size_t i = 1; i < scores.size(); ++i) line["scores"][scores[i].name] = scores[i].value;
+  write(line);
 }
 
 void TrainingLog::sample(i64 step, const std::string& text) {
   write_left_out();
-  if (used()) write(ObjectText().add("step", step).add_json("sample", json_text(text)).text());
+  if (used()) write({{"step", step}, {"sample", text}});
 }
 
 void TrainingLog::score(i64 step, const std::string& name, double value) {
   write_left_out();
-  if (used()) write(ObjectText().add("step", step).add("score", name).add("value", value).text());
+  if (used()) write({{"step", step}, {"score", name}, {"value", value}});
 }
 
 }  // namespace orrery

@@ -8,6 +8,7 @@
 #include "apps/program/stopwatch.h"
 #include "apps/training/trainer.h"
 #include "core/files/file.h"
+#include "core/files/json.h"
 
 namespace orrery {
 
@@ -60,7 +61,7 @@ class TrainingLog {
   void end();
 
  private:
-  void write(const std::string& line);
+  void write(const Json& line);
 
   std::string path_, problem_, start_line_;  // the line of `start`, until it is written
   bool continues_;

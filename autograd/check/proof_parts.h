@@ -6,6 +6,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,8 @@ ProofPart prove_interleaved(const Sample& sample, u64 seed);
 ProofPart prove_changed(const Sample& sample, u64 seed);
 ProofPart prove_repeatable(const Sample& sample, u64 seed);
 ProofPart prove_threads(const Sample& sample, u64 seed);
+/// The same for one thread and these `counts`, called `shown`.
+ProofPart prove_thread_counts(const Sample& sample, u64 seed, std::span<const int> counts, const std::string& shown);
 /// An empty part for a function without padding.
 ProofPart prove_padding(const Sample& sample, u64 seed);
 

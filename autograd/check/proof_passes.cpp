@@ -287,7 +287,9 @@ std::vector<Tensor> pass_elsewhere(const Checkable& f, u64 seed, i64 grain, bool
 // Loops over such small tensors would stay on one thread; a grain of one element gives every thread its share. Loops
 // over long tensors are cut into about `chunks` chunks.
 ProofPart prove_threads(const Sample& sample, u64 seed) {
-  constexpr std::array counts{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16};
+  return prove_thread_counts(sample, seed, std::array{2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16}, "1 to 9, 12, 13, 16");
+}
+ProofPart prove_thread_counts(const Sample& sample, u64 seed, std::span<const int> counts, const std::string& shown) {
   constexpr i64 chunks = 64;
   const std::array f{sample.build(f32, seed), sample.build(f64, seed)};
   const i64 longest = longest_leaf(f[0]);
@@ -317,7 +319,7 @@ ProofPart prove_threads(const Sample& sample, u64 seed) {
       if (threads() != count) return sets_threads();
     }
   }
-  return part("threads", "", "equal bits for 1 to 9, 12, 13, 16, with " + std::to_string(loops) + " loops cut");
+  return part("threads", "", "equal bits for " + shown + ", with " + std::to_string(loops) + " loops cut");
 }
 
 namespace {

@@ -79,4 +79,10 @@ u32 crc32c(std::span<const std::byte> bytes, u32 before) {
 u32 crc32c(std::span<const std::byte> bytes, u32 before) { return crc32c_portable(bytes, before); }
 #endif
 
+std::string hex_digits(u32 checksum) {
+  std::string digits(8, '0');
+  for (size_t i = 8; i-- > 0; checksum >>= 4) digits[i] = "0123456789abcdef"[checksum & 0xF];
+  return digits;
+}
+
 }  // namespace orrery

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "core/dtype.h"
 
@@ -17,5 +18,8 @@ u32 crc32c(std::span<const std::byte> bytes, u32 before = 0);
 
 /// The same in plain C++, eight bytes at a time by tables.
 u32 crc32c_portable(std::span<const std::byte> bytes, u32 before = 0);
+
+/// A checksum as it stands in a file: eight hexadecimal digits.
+std::string hex_digits(u32 checksum);
 
 }  // namespace orrery

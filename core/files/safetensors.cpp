@@ -35,12 +35,6 @@ Bytes elements(const Tensor& x) {
   });
 }
 
-std::string hex(u32 value) {
-  std::string digits(8, '0');
-  for (size_t i = 8; i-- > 0; value >>= 4) digits[i] = "0123456789abcdef"[value & 0xF];
-  return digits;
-}
-
 // Replaces the eight digits of the header's checksum in its text; false if they are not there.
 bool set_header_checksum(std::string& header, std::string_view digits) {
   const size_t found = header.find(header_value_begin), at = found + header_value_begin.size();
@@ -66,7 +60,8 @@ std::vector<const TensorMap::value_type*> file_order(const TensorMap& tensors, c
 std::string make_header(const std::vector<const TensorMap::value_type*>& order, const Metadata& metadata,
                         const std::string& operation) {
   std::string checksums;
-  for (const auto* entry : order) checksums += (checksums.empty() ? "" : " ") + hex(crc32c(elements(entry->second)));
+  for (const auto* entry : order)
+    checksums += (checksums.empty() ? "" : " ") + hex_digits(crc32c(elements(entry->second)));
   std::string text;
   try {
     ObjectText with_checksums, header;
@@ -88,7 +83,7 @@ std::string make_header(const std::vector<const TensorMap::value_type*>& order, 
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the tensors begin at a multiple of 8
   check(text.size() <= largest_header, operation, "the header takes ", text.size(), " bytes, ", largest_header,
         " are allowed");
-  set_header_checksum(text, hex(crc32c(std::as_bytes(std::span(text)))));
+  set_header_checksum(text, hex_digits(crc32c(std::as_bytes(std::span(text)))));
   return text;
 }
 
@@ -100,7 +95,8 @@ std::vector<std::string> take_checksums(TensorHeader& header, std::string text, 
                                 [](const auto& pair) { return pair.first.starts_with(checksum_prefix); });
   if (!ours) return {};
   const std::string expected = metadata[std::string(header_key)], list = metadata[std::string(tensors_key)];
-  const bool right = set_header_checksum(text, no_checksum) && hex(crc32c(std::as_bytes(std::span(text)))) == expected;
+  const bool right =
+      set_header_checksum(text, no_checksum) && hex_digits(crc32c(std::as_bytes(std::span(text)))) == expected;
   check(right, operation, "the header's checksum is wrong: the file is damaged, or another program changed it");
   std::vector<std::string> checksums;
   for (size_t at = 0; at < list.size(); at += 9) checksums.push_back(list.substr(at, 8));
@@ -215,7 +211,7 @@ struct OpenFile {
   }
 
   void check_sum(size_t i, u32 checksum) const {
-    const bool right = checksums.empty() || hex(checksum) == checksums[i];
+    const bool right = checksums.empty() || hex_digits(checksum) == checksums[i];
     check(right, operation, "tensor ", printable(header.entries[i].name), " is damaged: its checksum is wrong");
   }
 
@@ -235,7 +231,7 @@ struct OpenFile {
   }
 
   TensorSummary summary(size_t i) const {
-    return {header.entries[i], hex(in_parts(i, [](Bytes) {})), checksums.empty() ? "" : checksums[i]};
+    return {header.entries[i], hex_digits(in_parts(i, [](Bytes) {})), checksums.empty() ? "" : checksums[i]};
   }
 
   std::string path, operation;

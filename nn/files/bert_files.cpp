@@ -42,9 +42,9 @@ constexpr std::array<std::string_view, 7> architectures{"BertModel",
                                                         "BertForQuestionAnswering"};
 
 // "" if there the field is not.
-std::string published_name(const Field& field) {
+std::string published_name(std::string_view field) {
   const auto* const found =
-      std::find_if(fields.begin(), fields.end(), [&](const auto& row) { return row.first == field.name; });
+      std::find_if(fields.begin(), fields.end(), [&](const auto& row) { return row.first == field; });
   return found == fields.end() ? "" : std::string(found->second);
 }
 
@@ -94,7 +94,7 @@ BertConfig published_bert_config(const std::string& text, const std::string& ope
   BertConfig config{.head = published_head(json, operation)};
   config_json::Reader read(operation, json);
   for_each_field(config, [&](const Field& field, auto& value) {
-    const std::string name = published_name(field);
+    const std::string name = published_name(field.name);
     if (!name.empty()) read(name, value);
   });
   if (config.head == BertHead::sentence || config.head == BertHead::token)
@@ -109,20 +109,16 @@ std::string published_json(const BertConfig& config) {
   complete.layer = config.layers();
   plain.layer = plain.layers();
   Json json{{"architectures", Json::array({architectures[static_cast<size_t>(config.head)]})}, {"model_type", "bert"}};
-  std::vector<std::string> usual;
-  const auto text = [](const Field& field, const auto& value) {
-    return ObjectText().add(field.name, config_json::written(value)).text();
-  };
-  for_each_field(plain, [&](const Field& field, const auto& value) { usual.push_back(text(field, value)); });
-  size_t at = 0;
-  for_each_field(complete, [&](const Field& field, const auto& value) {
-    const std::string name = published_name(field), own = text(field, value), plain_one = usual[at++];
-    const Json one = parse_json_object(own, "bert config");
-    if (!name.empty()) json[name] = one.at(field.name);
-    const std::string_view ours = field.name;
-    const bool is_known = !name.empty() || ours == "head" || ours == "labels" || ours == "init";  // init: of the start
-    check(is_known || own == plain_one, "bert config", "Hugging Face's BERT has no ", own);
-  });
+  const Json own = parse_json_object(config_json::text_of(complete), "bert config");
+  const Json usual = parse_json_object(config_json::text_of(plain), "bert config");
+  for (const auto& [field, value] : own.items()) {
+    const std::string name = published_name(field);
+    if (!name.empty()) json[name] = value;
+    const bool is_known =
+        !name.empty() || field == "head" || field == "labels" || field == "init";  // init: of the start
+    check(is_known || value == usual.at(field), "bert config", "Hugging Face's BERT has no ",
+          Json{{field, value}}.dump());
+  }
   if (json[activation_field] == "gelu_tanh") json[activation_field] = "gelu_new";
   for (size_t i = 0; i < config.labels.size(); ++i) {
     json[labels_field][std::to_string(i)] = config.labels[i];

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <fstream>
 #include <regex>
 #include <set>
@@ -70,15 +71,18 @@ inline std::string row_differences(const std::set<std::string>& functions, const
 }
 
 /// Every part of the proof of every row except mutants (mutation_test.cpp). A sanitizer looks at memory, not at
-/// numbers: it sees each row in passes of f32 and f64, in chunks of one element on any number of threads, with
-/// padding; and in turn with gradients of a choice of leaves, or with inputs that change.
+/// numbers: it sees each row in passes of f32 and f64, in chunks of one element on 1, 3 and 16 threads, with padding;
+/// and in turn with gradients of a choice of leaves, or with inputs that change.
 inline void check_table(const std::vector<Sample>& table) {
   for (size_t i = 0; i < table.size(); ++i) {
     const Sample& sample = table[i];
 #ifdef ORRERY_SANITIZED
     const parts::KeepThreads keep;
-    for (const auto& prove_part : {parts::prove_threads, parts::prove_padding,
-                                   i % 2 == 0 ? parts::prove_subsets : parts::prove_changed}) {
+    const auto threads = [](const Sample& s, u64 seed) {
+      return parts::prove_thread_counts(s, seed, std::array{3, 16}, "1, 3, 16");
+    };
+    for (const auto& prove_part :
+         {+threads, parts::prove_padding, i % 2 == 0 ? parts::prove_subsets : parts::prove_changed}) {
       const ProofPart part = prove_part(sample, 1);
       CHECK_MESSAGE((part.ok || part.name.empty()), sample.name, " ", sample.variant, " ", part.name, ": ",
                     part.text());
