@@ -66,43 +66,6 @@ std::vector<LabelledText> read_documents(const std::string& path, const std::str
   return texts;
 }
 
-// Adds a text as parts of at most `most` tokens, each with the places where its words begin, at least two. A word that
-// is longer than that becomes several. Adds to `few` how many are left out, as they have no two words.
-void add_parts(const EncodedText& text, i64 most, EncodedTexts& parts, i64& few) {
-  EncodedText part{.document = text.document};
-  const auto end = [&] {
-    if (part.places.size() > 1) parts.push_back(part);
-    few += part.places.size() < 2;
-    part = {.document = text.document};
-  };
-  for (size_t k = 0; k < text.places.size(); ++k) {
-    const auto next = k + 1 < text.places.size() ? text.ids.begin() + text.places[k + 1] : text.ids.end();
-    for (auto from = text.ids.begin() + text.places[k]; from != next;) {
-      const auto to = from + std::min<i64>(next - from, most);
-      if (std::ssize(part.ids) + (to - from) > most) end();
-      part.places.push_back(static_cast<i32>(part.ids.size()));
-      part.ids.insert(part.ids.end(), from, to);
-      from = to;
-    }
-  }
-  end();
-}
-
-EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, i64 most, i64& few) {
-  EncodedTexts parts;
-  for (const LabelledText& text : texts) {
-    EncodedText whole{.document = &text - texts.data()};
-    for (const std::string& line : text.words) {
-      const std::vector<i32> ids = tokens.ids(line);
-      for (size_t i = 0; i < ids.size(); ++i)
-        if (i == 0 || tokens.begins_word(ids[i])) whole.places.push_back(static_cast<i32>(whole.ids.size() + i));
-      whole.ids.insert(whole.ids.end(), ids.begin(), ids.end());
-    }
-    add_parts(whole, most, parts, few);
-  }
-  return parts;
-}
-
 // Of texts in which the same words are hidden each time.
 std::vector<Score> judged_words(const nn::Bert& model, const TextTokens& tokens, const EncodedTexts& texts, i64 seed,
                                 Ranks& ranks) {

@@ -111,6 +111,12 @@ using JudgedTexts = std::vector<JudgedText>;
 /// Ranks may share the texts out.
 JudgedTexts judged(const nn::Bert& model, const EncodedTexts& texts, Ranks& ranks = Ranks::alone());
 
+/// Adds a text as parts of at most `most` tokens, each with the places where its words begin, at least two. A word that
+/// is longer than that becomes several. Adds to `few` how many are left out, as they have no two words.
+void add_parts(const EncodedText& text, i64 most, EncodedTexts& parts, i64& few);
+/// The same of all texts.
+EncodedTexts parts_of(const std::vector<LabelledText>& texts, const TextTokens& tokens, i64 most, i64& few);
+
 /// Pairs of sentences as a BERT reads them, with some of their words hidden.
 struct PretrainingBatch {
   Tensor ids, segments;  ///< i32 [B, S]
