@@ -117,8 +117,9 @@ template <class T> static T log(T x) {
   return x < infinity ? finite : x;
 }
 
-/// tanh x = x + x^3 P(x^2) near zero, 1 - 2 / (e^{2|x|} + 1) with the sign of x elsewhere. In float, e^{2t} = 2^n e^{2r}
-/// with n the integer nearest to 2t / ln 2, and a shorter polynomial than that of `exp`: an error of it counts half.
+/// tanh x = x + x^3 P(x^2) near zero, 1 - 2 / (e^{2|x|} + 1) with the sign of x elsewhere. In float,
+/// e^{2t} = 2^n e^{2r} with n the integer nearest to 2t / ln 2, and a shorter polynomial than that of `exp`: an error
+/// of it counts half.
 static inline float tanh(float x) {
   const float t = std::fabs(x), s = x * x;
   float p = 1.64490044e-2F;
