@@ -38,6 +38,12 @@ int main() {
   std::cout << "multiply-adds of one token in one layer\n  projections   " << std::setw(8) << projections
             << "\n  feed-forward  " << std::setw(8) << feed_forward << "\n  together      " << std::setw(8)
             << projections + feed_forward << ", once each of the layer's weights\n  attention     " << std::setw(8)
-            << attention << " in a sentence of " << n << " tokens, " << share << " percent of that\n";
+            << attention << " in a sentence of " << n << " tokens, " << share << " percent of that\n\n"
+            << "millions of multiply-adds of a whole attention\ntokens    scores and sums   projections   together\n";
+  for (const i64 length : {128, 512, 2048, 8192}) {
+    const i64 scores = 2 * length * length * d_model / 1'000'000, others = projections * length / 1'000'000;
+    std::cout << std::setw(6) << length << std::setw(19) << scores << std::setw(14) << others << std::setw(11)
+              << scores + others << '\n';
+  }
   return projections + feed_forward == of_weights && share < 5 && of_product > 400 ? 0 : 1;
 }

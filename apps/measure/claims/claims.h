@@ -1,24 +1,22 @@
 // Chapter 9. Claims: what papers and tutorials say, each with the experiment that tests it.
 //
-// A claim is one function that measures, and one row of the table in table.cpp. The function returns its measurements
-// as lines of text, and a verdict that follows from them. A claim that turns out wrong is reported as wrong.
+// A claim is one function that measures, and one row of the table in measurements.cpp. The function returns its
+// measurements as lines of text, and a verdict that follows from them. A claim that turns out wrong is reported as
+// wrong.
 #pragma once
 
 #include <functional>
-#include <ostream>
 #include <string>
 #include <vector>
 
-#include "apps/program/terminal.h"
-#include "core/error.h"
+#include "core/tensor_ops.h"
 
 namespace orrery::claims {
 
 enum class Verdict { holds, partly, does_not_hold };
 /// "holds", "partly", "does not hold"
 std::string name_of(Verdict verdict);
-/// The verdict on a claim with one condition, or with two: partly, if only one of them is met.
-Verdict verdict_of(bool met);
+/// The verdict on a claim with two conditions: partly, if only one of them is met.
 Verdict verdict_of(bool first_met, bool second_met);
 
 /// What a measurement showed.
@@ -50,34 +48,30 @@ struct Claim {
 };
 const std::vector<Claim>& all_claims();
 
-// The measurements, by the file that makes them.
-
-// positions.cpp: order, and what lies beyond the trained length.
-Finding order_needs_positions(const Run& run);
-Finding learned_equals_sinusoidal(const Run& run);
-Finding sinusoidal_extrapolates(const Run& run);
-Finding learned_do_not_extrapolate(const Run& run);
-
-// recipes.cpp: operations, counted; what the paper's training is made of, and mistakes in it.
-Finding quadratic_operations(const Run& run);
-Finding label_smoothing(const Run& run);
-Finding gradients_at_the_start(const Run& run);
-Finding flipped_mask(const Run& run);
-
 /// A claim and what its measurement showed.
 struct Measured {
   Claim claim;
   Finding finding;
 };
-
-/// The claims by name, with what they say; nothing is measured.
-void print_names(std::ostream& out, const std::vector<Claim>& claims);
-/// Claim, source, measurement, what decides the verdict, and the verdict.
-void print_measured(std::ostream& out, const Measured& measured, const Terminal& terminal);
-/// "14 claims: 11 hold, 2 do not, 1 partly"
+/// "6 claims: 3 hold, 1 does not, 2 partly"
 std::string summary_of(const std::vector<Measured>& all);
 /// All of it as one JSON object. `chosen` is how many claims were asked for; if there are fewer findings, the object
 /// says that it is not complete.
 std::string claims_as_json(const std::vector<Measured>& all, size_t chosen);
+
+/// Tokens [B, T], and what a model has to answer at each position; `ignored` where nothing is asked.
+struct Lesson {
+  Tensor ids, labels;
+};
+inline constexpr i32 ignored = -100;
+/// Of 8 letters.
+inline constexpr i64 letters = 8;
+/// `count` sequences of uniform letters; the answer at each position is the letter before it.
+Lesson earlier_letter(i64 count, i64 length, Rng& rng);
+/// Sequences of a language: each letter repeats the one two before it with this probability, else it is uniform. The
+/// answer at each position is the next letter.
+Lesson noisy_language(double repeats, i64 count, i64 length, Rng& rng);
+/// The entropy of a letter after the first two, in nats: no model of this language has a smaller mean loss.
+double entropy_of_noisy_language(double repeats);
 
 }  // namespace orrery::claims
