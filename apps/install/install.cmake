@@ -34,8 +34,8 @@ if(ORRERY_PROGRAMS OR ORRERY_TESTS)
   set(shared ${CMAKE_INSTALL_DATADIR}/orrery)
   install(DIRECTORY apps/data DESTINATION ${shared}/apps PATTERN "*.cpp" EXCLUDE PATTERN "*.h" EXCLUDE
           PATTERN README.md EXCLUDE)
-  file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} apps/show/*/page.html apps/show/*/page.css
-       apps/show/*/*.js apps/program/*.js)
+  file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} apps/show/*/page.html apps/show/*/*.js
+       apps/program/*.js)
   foreach(file ${pages} apps/show/trace/model_pass.cpp)
     get_filename_component(folder ${file} DIRECTORY)
     install(FILES ${file} DESTINATION ${shared}/${folder})

@@ -35,7 +35,6 @@ void fill_in(std::string& page, std::string_view place, std::string_view text) {
 
 std::string html_page(const std::string& folder, std::string_view data) {
   std::string page = shipped_text(folder + "/page.html");
-  fill_in(page, "/* page.css */", shipped_text(folder + "/page.css"));
   fill_in(page, "/* page.js */", shipped_text("apps/program/elements.js") + shipped_text(folder + "/page.js"));
   fill_in(page, "{\"data\": null}", data);
   return page;

@@ -2,8 +2,8 @@
 //
 // An installed program, in PREFIX/bin, has them in PREFIX/share/orrery, wherever PREFIX was moved to. One in a build
 // folder reads them where they are written, in the sources.
-// A page for a browser is written as three of them, FOLDER/page.html, page.css and page.js. The first has a place for
-// each of the others and for the data. `html_page` fills them in, so that the page is one file, which needs no network.
+// A page for a browser is written as two of them, FOLDER/page.html with its style, and page.js. The first has a place
+// for the other and for the data. `html_page` fills them in, so that the page is one file, which needs no network.
 #pragma once
 
 #include <filesystem>

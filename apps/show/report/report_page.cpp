@@ -204,7 +204,6 @@ std::string report_page(const RunFiles& files) {
   const std::string title = files.logs.size() > 1 ? std::to_string(files.logs.size()) + " trainings" : "A training";
   std::string page = shipped_text("apps/show/report/page.html");
   fill_in(page, "<!-- title -->", title);
-  fill_in(page, "/* page.css */", shipped_text("apps/show/report/page.css"));
   fill_in(page, "<!-- report -->",
           words("h1", title) + "\n" + notes + summary(files.logs, names) + "\n" +
               section("Curves", charts(files.logs, names)) + section("Scores", scores(files, names)) +
