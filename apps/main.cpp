@@ -1,7 +1,7 @@
 // Chapter 9. The program `orrery`: its sub-commands, one file each: those of apps/tasks/tasks.cpp, and these.
 #include "apps/program/command.h"
 #include "apps/program/crowding.h"
-#include "apps/program/openblas_start.h"
+#include "apps/program/machine.h"
 #include "apps/tasks/tasks.h"
 
 #ifndef ORRERY_SANITIZED  // AddressSanitizer's library is not ready so early

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "apps/book/grade/grader.h"
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 #include "core/error.h"
 
 namespace orrery {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/check/rows.h"
+#include "apps/check/table.h"
 #include "apps/check/zoo/bug_zoo.h"
 #include "autograd/check/proof.h"
 

@@ -12,17 +12,14 @@
 
 #include "apps/book/grade/grader.h"
 #include "apps/check/bugs.h"
-#include "apps/check/hidden.h"
-#include "apps/check/mutants.h"
-#include "apps/check/seeds.h"
 #include "apps/check/table.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/progress.h"
+#include "apps/program/terminal.h"
 #include "core/machine/parallel.h"
 
 namespace orrery {

@@ -1,5 +1,7 @@
-// Chapter 9. The hidden mistakes, one by one, and whether a proof notices them.
-#include "apps/check/hidden.h"
+// Chapter 9. Mistakes that a single backward pass does not show: each must be caught by a certain part of a proof.
+//
+// They test the checker, not the function that is proven: `orrery gradcheck --mutate` makes them in each operation.
+#include "apps/check/table.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Chapter 9. Proving with many seeds.
-#include "apps/check/seeds.h"
+#include "apps/check/table.h"
 
 #include <unistd.h>
 
@@ -7,11 +7,11 @@
 #include <charconv>
 #include <iostream>
 
-#include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/options.h"
 #include "apps/program/progress.h"
+#include "apps/program/terminal.h"
 #include "autograd/check/proof.h"
 
 namespace orrery {

@@ -1,5 +1,5 @@
 // Chapter 9. Sorting, cutting and shuffling sentence pairs, and filling up batches.
-#include "apps/data/batches.h"
+#include "apps/data/corpus.h"
 
 #include <algorithm>
 #include <numeric>

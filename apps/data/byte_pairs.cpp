@@ -6,7 +6,6 @@
 #include <queue>
 #include <unordered_map>
 
-#include "apps/data/characters.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "apps/data/vocabulary.h"
@@ -17,19 +16,7 @@
 namespace orrery {
 namespace {
 
-constexpr size_t byte_count = 256;
 constexpr std::string_view kind_of_byte_pairs = "byte pairs";  // in metadata
-
-// The character that stands for each byte in the files.
-std::array<size_t, byte_count> byte_characters() {
-  std::array<size_t, byte_count> characters{};
-  size_t next = byte_count;
-  for (size_t byte = 0; byte < byte_count; ++byte) {
-    const bool printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
-    characters[byte] = printable ? byte : next++;
-  }
-  return characters;
-}
 
 // The bytes that a token of the files stands for; a name with other characters stands for itself.
 std::string bytes_of_token(const std::string& token) {
@@ -72,6 +59,16 @@ size_t contraction(std::string_view text) {
 }
 
 }  // namespace
+
+std::array<size_t, byte_count> byte_characters() {
+  std::array<size_t, byte_count> characters{};
+  size_t next = byte_count;
+  for (size_t byte = 0; byte < byte_count; ++byte) {
+    const bool printable = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+    characters[byte] = printable ? byte : next++;
+  }
+  return characters;
+}
 
 struct BytePairs::Contents {
   struct Merge {

@@ -8,6 +8,7 @@
 // In the files each byte is a printable character: itself, or a character from U+0100 on (byte 0x20 is U+0120).
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,10 @@
 #include "core/dtype.h"
 
 namespace orrery {
+
+inline constexpr size_t byte_count = 256;
+/// The visible character that stands for each byte in the files: itself, or U+0100 and on.
+std::array<size_t, byte_count> byte_characters();
 
 /// Copies share their contents, which never change.
 class BytePairs {

@@ -4,11 +4,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "apps/data/characters.h"
-#include "apps/data/sentencepiece.h"
 #include "apps/data/table.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
+#include "apps/data/vocabulary.h"
 #include "core/error.h"
 #include "core/files/hash.h"
 

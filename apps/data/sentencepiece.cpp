@@ -1,5 +1,12 @@
-// Chapter 9. Training and using SentencePiece.
-#include "apps/data/sentencepiece.h"
+// Chapter 9. Pieces of words: SentencePiece's unigram model finds them in a text, and cuts other texts into them.
+//
+// Each piece has a score, the logarithm of its probability. Of all ways to cut a text into pieces, the model takes the
+// one with the largest sum of scores ("Subword Regularization", Kudo 2018).
+//
+// A model of SentencePiece may contain tables that its library follows without checking them. So no such model is ever
+// read from a file. A vocabulary is stored as a list of pieces and scores, and the model is built from that list, after
+// training too.
+#include "apps/data/vocabulary.h"
 
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -9,7 +16,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "apps/data/characters.h"
+#include "apps/data/unicode.h"
 #include "core/error.h"
 
 namespace orrery {

@@ -3,6 +3,12 @@
 // With commas a field may be in quotes (RFC 4180): then it may have commas, line ends and, doubled, quotes. With tabs a
 // quote is a character like any other, as in the files of GLUE: there a sentence may begin with a quote that no other
 // closes. Both can be changed. A file that is wrong somewhere is refused, with its row and line; nothing is repaired.
+//
+// Sentences with a tag for each token, as CoNLL's shared tasks write them: a line has a token and what is known of it,
+// in columns; an empty line ends a sentence.
+//   EU      NNP  B-NP  B-ORG
+//   rejects VBZ  B-VP  O
+// NumPy's files: one array of numbers with its shape (numpy.lib.format, versions 1 to 3).
 #pragma once
 
 #include <optional>
@@ -11,6 +17,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "core/tensor.h"
 
 namespace orrery {
 
@@ -41,5 +48,33 @@ Table read_table(const std::string& path, const TableOptions& options = {});
 
 /// Error of `operation` if `text`, the contents of file `path`, is not UTF-8; it names the line.
 void check_utf8(std::string_view text, const std::string& path, std::string_view operation);
+
+struct TaggedSentence {
+  std::vector<std::string> tokens, tags;  ///< as many of both
+  i64 line = 0;                           ///< of the file, counted from 1, in which it begins
+};
+
+struct TaggedText {
+  std::vector<TaggedSentence> sentences;
+  i64 document_marks = 0;  ///< lines "-DOCSTART- ...", which are left out
+};
+
+/// Columns are counted from 0, or with negative numbers from the last one, -1.
+struct ConllColumns {
+  i64 token = 0, tag = -1;
+};
+
+/// Columns are separated by tabs if the first line with a token has a tab, or else by spaces. A line of nothing but
+/// white space is empty. The text is UTF-8, with or without a byte order mark. Errors, each naming file and line: text
+/// that is not UTF-8; a line with more or fewer columns than the first; an empty token or tag; a column that is not
+/// there. Others: no sentence, and those of `read_text`.
+TaggedText read_conll(const std::string& path, const ConllColumns& columns = {});
+
+/// Little-endian numbers in C order: f4 as f32, f8 as f64, i4 as i32, i8 as i32, which they must fit. Errors of
+/// "read PATH": other numbers or another order, which are named; more than six axes; a file that is damaged, cut off or
+/// too long; those of InputFile.
+Tensor read_npy(const std::string& path);
+/// Writes f32 as f4, f64 as f8, i32 as i4, for numpy.load. Errors: those of replace_file.
+void write_npy(const std::string& path, const Tensor& x);
 
 }  // namespace orrery

@@ -1,11 +1,11 @@
 // Chapter 9. Characters, bytes and pieces as tokens.
-#include "apps/data/tokenizer.h"
+#include "apps/data/text_data.h"
 
 #include <algorithm>
 #include <map>
 
-#include "apps/data/characters.h"
 #include "apps/data/text_file.h"
+#include "apps/data/unicode.h"
 #include "core/error.h"
 
 namespace orrery {

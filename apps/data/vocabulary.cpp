@@ -10,8 +10,6 @@
 #include <set>
 #include <unordered_map>
 
-#include "apps/data/characters.h"
-#include "apps/data/sentencepiece.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "core/error.h"

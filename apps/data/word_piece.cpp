@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <unordered_map>
 
-#include "apps/data/characters.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
 #include "nn/models/config_json.h"

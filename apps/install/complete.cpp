@@ -1,5 +1,4 @@
 // Chapter 9. Completion: walks the words of a command line down to the command or option that the last belongs to.
-#include "apps/install/complete.h"
 
 #include <algorithm>
 #include <iostream>

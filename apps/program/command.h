@@ -6,17 +6,27 @@
 //   CLI::App& command = add_command(program, "name", "What it does", "Example:\n  orrery name --seed 3");
 //   add_seed(command, options->seed);
 //   when_run(command, exit_code, [options] { return run(*options); });
-// Options are in options.h. Results go to stdout, progress to stderr.
+// Options are in options.h. Results go to stdout, progress to stderr. --help has options in groups, with their
+// defaults. It does not list which options exclude each other: an option that starts another kind of run excludes
+// nearly all others. The error for a wrong command line names both.
+//
+// Completion: what can follow the words of a command line, for the shells' Tab key.
+//
+//   $ orrery complete -- toy --task re
+//   reverse
+// The shells' scripts, orrery.bash, orrery.zsh and orrery.fish in this folder, ask the program each time, so that they
+// say what its help says. Where nothing is printed, a shell offers files.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
-
-#include "apps/program/exit_code.h"
 
 namespace CLI {
 class App;
+class FormatterBase;
 }  // namespace CLI
 
 namespace orrery {
@@ -40,5 +50,48 @@ void when_run(CLI::App& command, int& exit_code, const std::function<int()>& run
 
 /// Giving `command` without one of its sub-commands is wrong usage.
 void needs_sub_command(CLI::App& command);
+
+/// `failed` comes with a line on stderr, or with results that say what is wrong; `interrupted` is what shells report
+/// for Ctrl-C.
+enum ExitCode : int { done = 0, failed = 1, wrong_usage = 2, interrupted = 130 };
+
+/// How many characters must be inserted, removed or replaced to turn `a` into `b` (Levenshtein 1966).
+size_t edit_distance(std::string_view a, std::string_view b);
+/// The first of `names` with the smallest distance to `typed`; "" if more than a third of `typed` would have to change.
+std::string nearest(const std::string& typed, const std::vector<std::string>& names);
+
+/// The largest width of a line of help.
+inline constexpr size_t help_width = 80;
+
+/// Writes the help of a command and its sub-commands.
+std::shared_ptr<CLI::FormatterBase> help_formatter();
+
+/// An option or an argument, as the help describes it.
+struct OptionHelp {
+  std::vector<std::string> names{};  ///< "--norm-first" and "--no-norm-first"; none for an argument
+  std::string description;
+  bool takes_value = false;
+  std::string default_value{};         ///< "" if there is none
+  std::vector<std::string> choices{};  ///< the values, where only these are allowed
+};
+
+/// A command, as its help describes it.
+struct CommandHelp {
+  std::string name, description;
+  std::vector<OptionHelp> options{};
+  std::vector<CommandHelp> commands{};
+};
+
+/// The help of a command and of its sub-commands, for what completes command lines.
+CommandHelp command_help(CLI::App& command);
+
+/// What a word can become.
+struct Completion {
+  std::string word, description;
+};
+
+/// What the last of `words` can become. They follow the program's name; the last is the one at the cursor, "" if it has
+/// not been begun. A word "=" stands between an option and its value, since bash takes --task=copy for three words.
+std::vector<Completion> completions(const CommandHelp& program, const std::vector<std::string>& words);
 
 }  // namespace orrery

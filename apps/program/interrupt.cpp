@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <string_view>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "core/dtype.h"
 #include "core/machine/clock.h"
 

@@ -1,6 +1,6 @@
 // Chapter 9. Whether OpenBLAS is needed, and gets the addresses that it needs. Runs before libraries are ready, so it
 // uses only functions of the C library.
-#include "apps/program/openblas_start.h"
+#include "apps/program/machine.h"
 
 #include <dlfcn.h>
 #include <sched.h>

@@ -12,7 +12,7 @@
 #include <limits>
 #include <sstream>
 
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 #include "core/files/shards.h"
 #include "core/machine/parallel.h"
 #include "core/products/gemm.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 
 namespace orrery {
 namespace {

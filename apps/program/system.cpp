@@ -1,5 +1,5 @@
 // Chapter 9. Reading the system's files.
-#include "apps/program/system.h"
+#include "apps/program/machine.h"
 
 #include <algorithm>
 #include <charconv>

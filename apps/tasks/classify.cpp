@@ -9,7 +9,6 @@
 
 #include "apps/data/corpus.h"
 #include "apps/data/table.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"

@@ -16,9 +16,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/data/line_reader.h"
 #include "apps/data/text_file.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"

@@ -22,15 +22,12 @@
 #include <numeric>
 
 #include "apps/data/corpus.h"
-#include "apps/data/line_reader.h"
 #include "apps/data/table.h"
 #include "apps/data/text_file.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/bert_training.h"
 #include "apps/tasks/label_task.h"
-#include "apps/training/random_numbers.h"
+#include "apps/training/recipe.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/softmax.h"
 #include "core/machine/parallel.h"

@@ -8,14 +8,13 @@
 #include <iostream>
 #include <memory>
 
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/rouge.h"
-#include "apps/tasks/translate/decode.h"
-#include "apps/tasks/translate/translate.h"
+#include "apps/tasks/translate/model.h"
+#include "apps/tasks/translate/score.h"
+#include "apps/tasks/translate/task.h"
 #include "core/machine/parallel.h"
 
 namespace orrery {

@@ -10,8 +10,7 @@
 #include <map>
 #include <tuple>
 
-#include "apps/data/conll.h"
-#include "apps/program/columns.h"
+#include "apps/data/table.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"

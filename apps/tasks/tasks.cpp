@@ -1,6 +1,7 @@
 // Chapter 9. The list of all tasks.
 #include "apps/tasks/tasks.h"
 
+#include "apps/program/options.h"
 #include "apps/tasks/lm/training.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
@@ -40,6 +41,14 @@ std::vector<ListedTask> all_tasks() {
       {add_answer, {}},
       {add_summarise, {}},  // those of translate
   };
+}
+
+void add_constraints(CLI::App& command, nn::Constraints& constraints) {
+  add_number(command, "--repetition-penalty", constraints.repetition_penalty, 1, 1000,
+             "Make tokens that are written already less likely: positive scores are divided by this number, negative "
+             "ones multiplied; 1: none");
+  add_whole_number(command, "--no-repeat-ngram", constraints.no_repeat_ngram, 0, 1000,
+                   "Never write the same N tokens in a row twice; 0: repeat anything");
 }
 
 }  // namespace orrery

@@ -1,4 +1,5 @@
-// Chapter 9. The list of all tasks, in tasks.cpp: what `orrery` trains, and the models that these trainings save.
+// Chapter 9. The list of all tasks, in tasks.cpp: what `orrery` trains, and the models that these trainings save;
+// options of several tasks.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "apps/program/command.h"
 #include "core/dtype.h"
+#include "nn/generate/constraints.h"
 
 namespace orrery {
 
@@ -22,5 +24,8 @@ struct ListedTask {
 };
 
 std::vector<ListedTask> all_tasks();
+
+/// --repetition-penalty and --no-repeat-ngram, of what is written.
+void add_constraints(CLI::App& command, nn::Constraints& constraints);
 
 }  // namespace orrery

@@ -33,29 +33,10 @@ i64 TextTokens::size() const {
   return std::visit([](const auto& pieces) { return pieces.size(); }, pieces_);
 }
 
-i32 TextTokens::cls() const {
+// The id of a token that both kinds have.
+i32 TextTokens::special(i32 (WordPiece::*of_words)() const, i32 of_pieces) const {
   const WordPiece* const words = word_pieces();
-  return words ? words->cls() : cls_id;
-}
-
-i32 TextTokens::sep() const {
-  const WordPiece* const words = word_pieces();
-  return words ? words->sep() : sep_id;
-}
-
-i32 TextTokens::pad() const {
-  const WordPiece* const words = word_pieces();
-  return words ? words->pad() : pad_id;
-}
-
-i32 TextTokens::unknown() const {
-  const WordPiece* const words = word_pieces();
-  return words ? words->unknown() : unknown_id;
-}
-
-i32 TextTokens::mask() const {
-  const WordPiece* const words = word_pieces();
-  return words ? words->mask() : mask_id;
+  return words ? (words->*of_words)() : of_pieces;
 }
 
 bool TextTokens::is_special(i32 id) const {

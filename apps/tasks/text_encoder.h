@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "apps/data/batches.h"
+#include "apps/data/corpus.h"
 #include "apps/data/vocabulary.h"
 #include "apps/data/word_piece.h"
 #include "apps/training/ranks.h"
@@ -30,7 +30,11 @@ class TextTokens {
   explicit TextTokens(WordPiece pieces) : pieces_(std::move(pieces)) {}
 
   i64 size() const;
-  i32 cls() const, sep() const, pad() const, unknown() const, mask() const;
+  i32 cls() const { return special(&WordPiece::cls, cls_id); }
+  i32 sep() const { return special(&WordPiece::sep, sep_id); }
+  i32 pad() const { return special(&WordPiece::pad, pad_id); }
+  i32 unknown() const { return special(&WordPiece::unknown, unknown_id); }
+  i32 mask() const { return special(&WordPiece::mask, mask_id); }
   /// Whether it stands for no text: one of these and, in SentencePiece's, begin and end.
   bool is_special(i32 id) const;
   /// Whether a word may begin with it. Scripts without spaces may be cut anywhere.
@@ -53,6 +57,8 @@ class TextTokens {
   void check_fit(const nn::BertConfig& config, const std::string& path) const;
 
  private:
+  i32 special(i32 (WordPiece::*of_words)() const, i32 of_pieces) const;
+
   std::variant<Vocabulary, WordPiece> pieces_;
 };
 

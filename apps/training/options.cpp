@@ -10,7 +10,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/option_file.h"
 #include "apps/program/output_file.h"

@@ -14,7 +14,6 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/terminal.h"
-#include "apps/training/shared_run.h"
 #include "nn/files/files.h"
 #include "nn/models/config_json.h"
 

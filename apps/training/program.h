@@ -8,8 +8,11 @@
 // A new training calls, in this order: settle, check_given, read, fit (with --minutes), build, announce. One that is
 // resumed takes the options that decide what is trained from its file, and calls settle, read, build, announce. Then
 // the trainer makes its steps (apps/training/run.h), and report, the saving of the model, write_figures and end follow.
+//
+// --ranks: what a training program adds when several processes make its training together.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,5 +108,21 @@ void add_training(CLI::App& parent, int& exit_code, const std::shared_ptr<Traini
 
 /// The same paths for another folder; "" stays.
 std::string absolute_path(const std::string& path);
+
+/// Gives `program` the processes of mpirun as its ranks, and returns what `train` returns on rank 0, which alone
+/// prints, writes files and reports; 0 on the others. Unless threads or --max-memory are given, the ranks of a machine
+/// share its cores and its memory. If `train` throws on some ranks alone, all end. Errors: those of `mpi_ranks`.
+int run_on_ranks(TrainingProgram& program, bool threads_are_given, const std::function<int()>& train);
+
+/// A step has a micro-batch for each rank, unless --micro-batches is given.
+void give_each_rank_a_batch(TrainingProgram& program);
+
+/// Error, the same on all ranks, before the first step: the ranks would not compute the same bits, since one has other
+/// options, texts, parameters, kernels, or another program. It names the rank and what differs. With --sum fast, rank 0
+/// warns of it.
+void check_alike(const TrainingProgram& program, const Trainer& trainer);
+
+/// Prints the warnings of other ranks that rank 0 did not have.
+void share_warnings(Ranks& ranks);
 
 }  // namespace orrery

@@ -1,4 +1,6 @@
 // Chapter 9. How a model is trained, whatever the model and the task: optimiser, schedule, averages, evaluations.
+//
+// The random numbers of a training, by purpose, so that drawing more for one changes no other.
 #pragma once
 
 #include <array>
@@ -7,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/random.h"
 #include "nn/models/fields.h"
 #include "optim/optimizer.h"
 
@@ -111,5 +114,17 @@ i64 numbers_for_each_parameter(const TrainingRecipe& recipe);
 
 /// The recipe's optimiser of these parameters.
 std::unique_ptr<optim::Optimizer> make_optimizer(const TrainingRecipe& recipe, const Parameters& parameters);
+
+/// What random numbers are drawn for: the initial weights, the batches to train on, what is held out to judge the model
+/// by, and what a program draws besides (the sample of `lm`, the evaluations of `toy`). The values decide which numbers
+/// are drawn, and so every result: new purposes get new values.
+enum class Purpose : u64 { weights = 0, training = 1, held_out = 2, extra = 3 };
+
+/// Random numbers of a seed for a purpose. Those of different purposes do not overlap as long as each draws fewer
+/// than 2^40.
+inline Rng random_numbers(i64 seed, Purpose purpose) {
+  constexpr u64 stretch = u64{1} << 40;
+  return Rng(static_cast<u64>(seed), static_cast<u64>(purpose) * stretch);
+}
 
 }  // namespace orrery

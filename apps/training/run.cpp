@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"

@@ -1,5 +1,5 @@
 // Chapter 9. --ranks: who prints, what all ranks must have in common, and what becomes of a failure.
-#include "apps/training/shared_run.h"
+#include "apps/training/program.h"
 
 #include <algorithm>
 #include <iostream>
@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "apps/data/text_data.h"
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "core/files/json.h"
 

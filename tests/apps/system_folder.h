@@ -1,7 +1,7 @@
 // Chapter 9. A folder that stands for "/" in a test: the files of some other machine.
 #pragma once
 
-#include "apps/program/system.h"
+#include "apps/program/machine.h"
 #include "tests/core/temporary_folder.h"
 
 namespace orrery {

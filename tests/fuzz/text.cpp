@@ -5,16 +5,11 @@
 
 #include <algorithm>
 
-#include "apps/data/characters.h"
-#include "apps/data/conll.h"
 #include "apps/data/corpus.h"
-#include "apps/data/line_reader.h"
-#include "apps/data/npy.h"
 #include "apps/data/table.h"
 #include "apps/data/text_data.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
-#include "apps/data/words.h"
 #include "core/files/file.h"
 #include "core/tensor_ops.h"
 #include "tests/core/temporary_folder.h"

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "apps/data/text_data.h"
 #include "apps/data/text_file.h"
-#include "apps/data/tokenizer.h"
 #include "apps/data/word_piece.h"
 #include "tests/fuzz/fuzz.h"
 

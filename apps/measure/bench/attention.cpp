@@ -7,8 +7,8 @@
 
 #include "apps/measure/bench/micro.h"
 #include "apps/measure/bench/training.h"
-#include "apps/program/columns.h"
 #include "apps/program/options.h"
+#include "apps/program/terminal.h"
 #include "autograd/ops/fused/attention/packed_attention.h"
 #include "core/machine/memory.h"
 #include "core/mask.h"

@@ -1,20 +1,25 @@
 // Chapter 9. `orrery bench`: measures the speed of this program.
 //
-// Each benchmark is one file: step, profile, toy, ranks, and the tables gemm, ops, fused, attention (and masks),
-// decode, promises, busy.
+// A training step is measured here: three to warm up, then the clock starts; and so are whole trainings of the toy.
+// Each other benchmark is one file: profile, ranks, and the tables gemm, ops, fused, attention (and masks), decode,
+// promises, busy.
 #include "apps/measure/bench/bench.h"
+
+#include <sys/resource.h>
 
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/measure/bench/configs.h"
 #include "apps/measure/bench/micro.h"
-#include "apps/program/columns.h"
+#include "apps/measure/bench/training.h"
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
+#include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
+#include "apps/tasks/toy/training.h"
 #include "core/files/json.h"
 #include "core/machine/parallel.h"
 #include "core/products/blas.h"
@@ -151,6 +156,91 @@ void add_bench(CLI::App& program, int& exit_code) {
             "Needs MPI. With more than two ranks, what two of them foretell is compared with what all take.\n"
             "Example:\n  mpirun -np 2 orrery bench ranks --config gpt-mid",
             exit_code, add_ranks_options, bench_ranks);
+}
+
+namespace {
+
+i64 peak_resident_megabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;  // Linux counts in KiB
+}
+
+}  // namespace
+
+StepFigures measure_steps(const BenchConfig& config, const BenchOptions& options) {
+  BenchTraining training(config, config.dropout_or_own(options.dropout), options.seed);
+  StepFigures figures{.config = config.name, .parameters = training.parameter_count()};
+  for (int i = 0; i < warm_up_steps; ++i) training.step();
+  std::vector<double> seconds;
+  for (i64 i = 0; i < options.steps; ++i) seconds.push_back(seconds_of([&] { figures.loss = training.step(); }));
+  figures.median = median(seconds);
+  figures.fastest = *std::min_element(seconds.begin(), seconds.end());
+  figures.tokens_per_second = static_cast<double>(config.tokens_per_step()) / figures.median;
+  figures.peak_megabytes = peak_resident_megabytes();
+  return figures;
+}
+
+std::string step_line(const StepFigures& f) {
+  return f.config + numbers(" step_ms=%.2f min_ms=%.2f tok/s=%.0f params=%.2fM peak_mb=%ld loss=%.4f", 1e3 * f.median,
+                            1e3 * f.fastest, f.tokens_per_second, 1e-6 * static_cast<double>(f.parameters),
+                            f.peak_megabytes, f.loss);
+}
+
+int bench_step(const BenchOptions& options) {
+  const BenchConfig config = scaled(bench_config(options.config), options.batch, options.length, options.width);
+  announce(options);
+  const StepFigures figures = measure_steps(config, options);
+  std::cout << step_line(figures) << std::endl;
+  write_results(options, "step",
+                {{"config", as_json(config)},
+                 {"steps", options.steps},
+                 {"dropout", config.dropout_or_own(options.dropout)},
+                 {"median_ms", 1e3 * figures.median},
+                 {"min_ms", 1e3 * figures.fastest},
+                 {"tokens_per_second", figures.tokens_per_second},
+                 {"parameters", figures.parameters},
+                 {"peak_mb", figures.peak_megabytes},
+                 {"loss", figures.loss}});
+  return done;
+}
+
+ToyFigures measure_toy(const std::string& task, i64 steps, i64 seed) {
+  constexpr i64 exam_size = 1000;
+  ToyRecipe recipe;
+  recipe.task.name = task;
+  recipe.steps = steps;
+  recipe.seed = seed;
+  const Stopwatch watch;
+  ToyTraining training(recipe);
+  while (training.trainer.steps_done() < recipe.steps) training.trainer.step();
+  ToyFigures figures{.task = task, .steps = steps, .exam_size = exam_size, .training_seconds = watch.seconds()};
+  figures.right = examine(training.task.model, recipe.task, exam_size, seed).right;
+  figures.exam_seconds = watch.seconds() - figures.training_seconds;
+  return figures;
+}
+
+std::string toy_line(const ToyFigures& f) {
+  return f.task + numbers(" steps=%ld train_s=%.2f step_ms=%.2f exam_s=%.2f exact=%ld/%ld", f.steps, f.training_seconds,
+                          1e3 * f.training_seconds / static_cast<double>(f.steps), f.exam_seconds, f.right,
+                          f.exam_size);
+}
+
+int bench_toy(const BenchOptions& options) {
+  announce(options);
+  nlohmann::ordered_json results;
+  for (const std::string task : {"reverse", "copy", "sort"}) {
+    const ToyFigures figures = measure_toy(task, options.steps, options.seed);
+    std::cout << toy_line(figures) << std::endl;
+    results.push_back({{"task", task},
+                       {"steps", figures.steps},
+                       {"training_seconds", figures.training_seconds},
+                       {"exam_seconds", figures.exam_seconds},
+                       {"right", figures.right},
+                       {"exam_size", figures.exam_size}});
+  }
+  write_results(options, "toy", results);
+  return done;
 }
 
 }  // namespace orrery

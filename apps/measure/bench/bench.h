@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "core/dtype.h"
 
@@ -24,7 +24,7 @@ namespace orrery {
 struct BenchConfig;
 
 struct BenchOptions {
-  std::string config{};  ///< name of a row in apps/measure/bench/configs.h
+  std::string config{};  ///< name of a row in apps/measure/bench/training.cpp
   i64 threads = 1, steps = 20, seed = 1;
   ProductOptions products{};
   i64 batch = 0, length = 0, width = 0;  ///< replace the configuration's own; 0 keeps them

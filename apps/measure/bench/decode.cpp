@@ -8,10 +8,9 @@
 // exceed this limit.
 #include <memory>
 
-#include "apps/measure/bench/loops.h"
 #include "apps/measure/bench/micro.h"
-#include "apps/program/columns.h"
 #include "apps/program/options.h"
+#include "apps/program/terminal.h"
 #include "apps/tasks/lm/training.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoder_state.h"

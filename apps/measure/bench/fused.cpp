@@ -1,6 +1,8 @@
-// Chapter 9. The two forms of each fused operation.
-#include "apps/measure/bench/fused.h"
-
+// Chapter 9. `orrery bench fused`: each fused operation, compared with its composed form, the one to read.
+//
+// Both forms compute the same, as the tests of autograd/ops/ show. The fused form does in one pass over memory what
+// takes several operations in the composed form. Times are for forward and backward together, at the sizes of a
+// configuration's decoder; memory is what forward leaves for backward, its result included.
 #include <memory>
 
 #include "apps/measure/bench/micro.h"

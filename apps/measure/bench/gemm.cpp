@@ -1,12 +1,24 @@
-// Chapter 9. The products of a step, measured one by one.
-#include "apps/measure/bench/gemm.h"
-
+// Chapter 9. `orrery bench gemm`: how fast each matrix product of a training step is, and how fast it could be.
+//
+// A linear map y = x W^T of `rows` rows makes three products; the attention of one head makes six
+// (autograd/ops/matmul.cpp):
+//   y = x W^T    NT  [rows, out]        scores = Q K^T         NT  [n, m]      d weights = dy V^T     NT  [n, m]
+//   dx = dy W    NN  [rows, in]         y = weights V          NN  [n, d_k]    dQ = d scores K        NN  [n, d_k]
+//   dW = dy^T x  TN  [out, in]          dV = weights^T dy      TN  [m, d_k]    dK = d scores^T Q      TN  [m, d_k]
+// The two letters stand for the left and the right factor: T if it is transposed, N if not. The linear map to the
+// logits may be fused with the loss and work on chunks of rows (autograd/ops/fused/linear/linear_cross_entropy.cpp). It
+// then makes its products once for each chunk, uses a transposed copy of W, so that y = x W^T is NN, and computes dW^T
+// = x^T dy, which is TN. Each product is measured with the kernel that training uses, and with OpenBLAS:
+//   linear maps   core/products/gemm.h; one call of OpenBLAS, shared among its own threads
+//   attention     core/products/small_product.h, one head on each thread; one call of OpenBLAS for each head. Nothing
+//                 is masked. As in the fused operation, scores and d weights are transposed and padded.
+//   few rows      like linear maps. A model that writes token by token makes such products; a training step does not.
 #include <algorithm>
 
 #include "apps/measure/bench/micro.h"
-#include "apps/program/columns.h"
 #include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "autograd/ops/fused/attention/scores.h"
 #include "core/kernels/reduce.h"
 #include "core/machine/parallel.h"

@@ -1,5 +1,5 @@
 // Chapter 9. The triad, and reading memory.
-#include "apps/measure/bench/loops.h"
+#include "apps/measure/bench/micro.h"
 
 #include <cstring>
 

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/program/columns.h"
 #include "apps/program/options.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "core/files/json.h"
 
 #ifdef ORRERY_HAS_BENCHMARK

@@ -7,7 +7,6 @@
 #include <memory>
 #include <utility>
 
-#include "apps/measure/bench/loops.h"
 #include "apps/measure/bench/micro.h"
 #include "autograd/grads.h"
 #include "autograd/ops.h"

@@ -10,10 +10,10 @@
 
 #include "apps/measure/bench/bench.h"
 #include "apps/measure/bench/training.h"
-#include "apps/program/columns.h"
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/stopwatch.h"
+#include "apps/program/terminal.h"
 #include "apps/training/gradient_tree.h"
 #include "apps/training/run.h"
 #include "core/tensor_ops.h"

@@ -11,13 +11,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/progress.h"
+#include "apps/program/terminal.h"
 #include "core/machine/parallel.h"
 
 namespace orrery {

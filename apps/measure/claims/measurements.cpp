@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "apps/measure/claims/claims.h"
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/cross_entropy.h"
 #include "autograd/ops/layout.h"
@@ -64,7 +64,7 @@ SequenceModel new_model(u64 seed, nn::Positions order = nn::Positions::sinusoida
 
 using Draw = std::function<Lesson(i64 count, i64 length, Rng& rng)>;
 
-// Adam with warm-up, on batches of 16 lines. Returns the mean loss, without smoothing, over the last tenth of the steps.
+// Adam with warm-up, on batches of 16 lines. Returns the mean loss over the last tenth of the steps, without smoothing.
 double train(SequenceModel& model, const Draw& draw, i64 steps, u64 seed, const Run& run, double smoothing = 0) {
   Rng data(seed, training_numbers);
   optim::Adam adam(model.parameters(), {.beta2 = 0.98});

@@ -1,4 +1,4 @@
-// Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/findings.h), and how
+// Chapter 9. What `orrery doctor` measures and looks up besides what every run does (apps/program/machine.h), and how
 // it shows its findings.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apps/program/findings.h"
+#include "apps/program/machine.h"
 #include "apps/program/terminal.h"
 
 namespace orrery {

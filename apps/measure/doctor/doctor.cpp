@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/measure/doctor/checks.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
+#include "apps/program/terminal.h"
 #include "core/files/json.h"
 #include "core/machine/parallel.h"
 

@@ -1,14 +1,23 @@
-// Chapter 9. Drawing the pictures.
+// Chapter 9. `orrery figure`: draws the pictures of the README and of the book as SVG. Here are those of one head and
+// of our speed.
 #include "apps/show/figure/figures.h"
 
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
 #include <sstream>
 
-#include "apps/program/columns.h"
-#include "apps/show/figure/figure_data.h"
+#include "apps/program/command.h"
+#include "apps/program/options.h"
+#include "apps/program/output_file.h"
+#include "apps/program/shipped_files.h"
+#include "apps/program/terminal.h"
 #include "apps/show/figure/svg.h"
+#include "core/error.h"
+#include "core/files/file.h"
 
 namespace orrery {
 
@@ -127,6 +136,59 @@ std::string draw(const SpeedFigure& figure) {
   for (double y = top + static_cast<double>(figure.rows.size()) * row_height + 16; std::getline(machine, line); y += 15)
     svg.text(14, y, line, Ink::note, 11);
   return svg.str();
+}
+
+namespace {
+
+struct FigureOptions {
+  std::string name, data, out;
+};
+
+std::vector<std::string> names() {
+  std::vector<std::string> result;
+  for (const auto& [name, picture] : pictures()) result.push_back(name);
+  return result;
+}
+
+std::string drawn_from(const std::string& path, Picture draw) {
+  const InputFile file(path);
+  check(file.size() <= most_figure_bytes, "figure", path, " has ", file.size(),
+        " bytes: this is not the data of a picture");
+  return within("read " + path, [&] { return draw(file.text()); });
+}
+
+int run(const FigureOptions& options) {
+  const std::string data = options.data.empty() ? shipped_path("apps/data/" + options.name + ".json") : options.data;
+  check_can_write_text("figure", "--out", options.out);
+  check(!is_same_file(options.out, data), "figure", "--out ", options.out, " would write over the numbers to draw");
+  const std::string drawn = drawn_from(data, pictures().at(options.name));
+  if (options.out.empty())
+    std::cout << drawn << std::flush;
+  else
+    write_text(options.out, drawn);
+  return done;
+}
+
+}  // namespace
+
+const std::map<std::string, Picture>& pictures() {
+  static const std::map<std::string, Picture> all{
+      {"attention", [](const std::string& data) { return draw(attention_figure(data)); }},
+      {"speed", [](const std::string& data) { return draw(speed_figure(data)); }},
+      {"toy_heads", [](const std::string& data) { return draw(heads_figure(data)); }},
+      {"toy_loss", [](const std::string& data) { return draw(loss_figure(data)); }}};
+  return all;
+}
+
+void add_figure(CLI::App& program, int& exit_code) {
+  auto options = std::make_shared<FigureOptions>();
+  CLI::App& command = add_command(program, "figure", "Draw a picture of the README or of the book, as SVG",
+                                  "Examples:\n  orrery figure attention --out attention.svg\n"
+                                  "  orrery toy --attention a.json && orrery figure attention --data a.json > a.svg");
+  require(add_choice(command, "PICTURE", options->name, names(), "Which picture"));
+  add_file(command, "--data", options->data, "Numbers to draw; without it those that come with the program");
+  add_output_file(command, "--out", options->out, "Write the picture to this file; without it to stdout");
+  when_run(command, exit_code, [options] { return run(*options); });
 }
 
 }  // namespace orrery

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dtype.h"
+#include "nn/models/config_json.h"
 
 namespace orrery {
 
@@ -55,7 +56,7 @@ struct HeadsFigure {
 /// The figure as JSON, and back. Errors: text that does not describe one.
 std::string to_json(const HeadsFigure& figure);
 HeadsFigure heads_figure(const std::string& json);
-/// A small grid for each head, in lines of at most 8 (apps/show/figure/toy_heads.cpp).
+/// A small grid for each head, in lines of at most 8.
 std::string draw(const HeadsFigure& figure);
 
 /// How a training went: the mean loss and the mean accuracy of each `every` steps.
@@ -88,18 +89,14 @@ SpeedFigure speed_figure(const std::string& json);
 /// Two bars a configuration: PyTorch's time and ours, as parts of PyTorch's.
 std::string draw(const SpeedFigure& figure);
 
-/// How the loss of one training of a translator fell.
-struct TranslatorCurve {
-  std::string model;                    ///< "transformer", "recurrent" or "convolutional"
-  std::vector<double> minutes, losses;  ///< at each evaluation
-};
-struct TranslatorsFigure {
-  std::string note;                     ///< what was measured, and where: one line
-  std::vector<TranslatorCurve> curves;  ///< those of one model follow one another
-};
-/// Errors: text that does not describe one.
-TranslatorsFigure translators_figure(const std::string& json);
-/// All curves over time, in one chart (apps/show/figure/translators.cpp).
-std::string draw(const TranslatorsFigure& figure);
+/// Calls read(reader of the parsed text). Errors: text that is not JSON, or that lacks a field `read` asks for.
+template <class Read> auto read_figure(const std::string& text, const Read& read) {
+  const Json data = parse_json_object(text, "figure", {.bytes = most_figure_bytes, .values = most_figure_values});
+  nn::config_json::Reader reader("figure", data, nn::config_json::Fields::all);
+  return read(reader);
+}
+
+/// `x` with this many digits after the point.
+std::string decimals(double x, int digits);
 
 }  // namespace orrery

@@ -26,12 +26,12 @@ constexpr std::string_view style = R"(<style>
 </style>
 )";
 
-std::string_view name_of(Ink ink) {
+std::string_view class_of(Ink ink) {
   constexpr std::array<std::string_view, 6> names{"text", "note", "frame", "mark", "beside", "second"};
   return names[static_cast<size_t>(ink)];
 }
 
-std::string_view name_of(Anchor anchor) {
+std::string_view value_of(Anchor anchor) {
   constexpr std::array<std::string_view, 3> names{"start", "middle", "end"};
   return names[static_cast<size_t>(anchor)];
 }
@@ -74,7 +74,7 @@ Svg::Svg(double width, double height, const std::string& title) {
 }
 
 void Svg::rectangle(double x, double y, double width, double height, Ink ink, double opacity) {
-  body_ += "<rect class=\"" + std::string(name_of(ink)) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
+  body_ += "<rect class=\"" + std::string(class_of(ink)) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
            "\" width=\"" + number(width) + "\" height=\"" + number(height) + '"';
   if (opacity != 1) body_ += " fill-opacity=\"" + number(opacity) + '"';
   body_ += "/>\n";
@@ -90,7 +90,7 @@ void Svg::line(double x1, double y1, double x2, double y2, Ink ink, Stroke strok
 
 void Svg::polyline(const std::vector<Point>& points, Ink ink, Stroke stroke) {
   check(points.size() >= 2, "figure", "a line needs two points, has ", points.size());
-  path(moves(points), std::string(name_of(ink)) + " line", stroke);
+  path(moves(points), std::string(class_of(ink)) + " line", stroke);
 }
 
 void Svg::path(const std::string& commands, const std::string& classes, const Stroke& stroke) {
@@ -101,16 +101,16 @@ void Svg::path(const std::string& commands, const std::string& classes, const St
 }
 
 void Svg::circle(double x, double y, double radius, Ink ink, double opacity) {
-  body_ += "<circle class=\"" + std::string(name_of(ink)) + "\" cx=\"" + number(x) + "\" cy=\"" + number(y) +
+  body_ += "<circle class=\"" + std::string(class_of(ink)) + "\" cx=\"" + number(x) + "\" cy=\"" + number(y) +
            "\" r=\"" + number(radius) + '"';
   if (opacity != 1) body_ += " fill-opacity=\"" + number(opacity) + '"';
   body_ += "/>\n";
 }
 
 void Svg::text(double x, double y, const std::string& words, Ink ink, double size, Anchor anchor) {
-  body_ += "<text class=\"" + std::string(name_of(ink)) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
+  body_ += "<text class=\"" + std::string(class_of(ink)) + "\" x=\"" + number(x) + "\" y=\"" + number(y) +
            "\" font-size=\"" + number(size) + '"';
-  if (anchor != Anchor::start) body_ += " text-anchor=\"" + std::string(name_of(anchor)) + '"';
+  if (anchor != Anchor::start) body_ += " text-anchor=\"" + std::string(value_of(anchor)) + '"';
   body_ += '>' + in_markup(words) + "</text>\n";
 }
 

@@ -1,5 +1,5 @@
 // Chapter 9. Drawing the curves of trainings.
-#include "apps/show/report/curves.h"
+#include "apps/show/report/run_log.h"
 
 #include <algorithm>
 #include <array>

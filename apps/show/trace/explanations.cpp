@@ -1,5 +1,5 @@
 // Chapter 9. The steps of the paper's model, box by box.
-#include "apps/show/trace/explanations.h"
+#include "apps/show/trace/model_pass.h"
 
 #include <array>
 #include <sstream>

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 #include "autograd/ops/cross_entropy.h"
 #include "autograd/ops/softmax.h"
 #include "nn/models/transformer.h"

@@ -1,15 +1,20 @@
-// Chapter 9. `orrery lm export`: the files, and tokens in the words of Hugging Face's tokenizers.
+// Chapter 9. `orrery lm export`: a model for Hugging Face's transformers.
+//
+//   model.safetensors       the weights with GPT2LMHeadModel's names (nn/files/gpt_files.h)
+//   config.json             its configuration (nn/files/gpt_files.h)
+//   tokenizer.json          its tokens, for the library tokenizers, with tokenizer_config.json; of a published GPT-2
+//                           the vocab.json and merges.txt that it came with
 #include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "apps/data/sentencepiece.h"
+#include "apps/data/vocabulary.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
-#include "apps/tasks/lm/saved.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/training/training_files.h"
 #include "core/files/file.h"
 #include "core/files/json.h"
@@ -46,15 +51,11 @@ Parts of_characters(const Tokenizer& tokenizer) {
           .model = {{"type", "WordLevel"}, {"vocab", ids}, {"unk_token", "<unknown>"}}};
 }
 
-// GPT-2 writes bytes as visible characters: those that are visible as themselves, the others as U+0100 and on.
 Parts of_all_bytes() {
-  const auto is_visible = [](int byte) {
-    return (byte > ' ' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
-  };
   Object ids = Object::object();
-  int next = 0x100;
-  for (int byte = 0; byte < 0x100; ++byte) {
-    const int code = is_visible(byte) ? byte : next++;
+  const auto characters = byte_characters();
+  for (size_t byte = 0; byte < byte_count; ++byte) {
+    const size_t code = characters[byte];
     const std::string two_bytes{static_cast<char>(0xC0 | code >> 6), static_cast<char>(0x80 | (code & 0x3F))};
     ids[code < 0x80 ? std::string(1, static_cast<char>(code)) : two_bytes] = byte;
   }

@@ -16,7 +16,7 @@
 
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/lm/saved.h"
+#include "apps/tasks/lm/training.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"
 #include "nn/files/gpt_files.h"

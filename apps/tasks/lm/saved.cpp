@@ -1,5 +1,12 @@
-// Chapter 9. A saved model: load it with its tokens, then sample from it or evaluate it.
-#include "apps/tasks/lm/saved.h"
+// Chapter 9. `orrery lm sample` and `orrery lm eval`: sampling from a saved model, and evaluating it.
+//
+//   sample   writes token after token, each drawn from the model's probabilities given all earlier ones
+//            (nn/generate/sampling.h)
+//   eval     the mean over a text of -ln p(token | the earlier ones in its block): in nats, and as perplexity (its
+//            exponential). A perplexity of 7 means that each token is as uncertain as a choice among 7 equally likely
+//            ones. Models with other tokens are compared by bits: the sum over all tokens, divided by ln 2 and by the
+//            number of characters, or of bytes.
+#include "apps/tasks/lm/training.h"
 
 #include <unistd.h>
 
@@ -10,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/text_file.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
@@ -18,7 +24,7 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/constraint_options.h"
+#include "apps/tasks/tasks.h"
 #include "apps/training/training_files.h"
 #include "core/files/json.h"
 #include "core/files/shards.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "apps/program/stopwatch.h"
-#include "apps/training/random_numbers.h"
+#include "apps/training/recipe.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "nn/models/config_json.h"

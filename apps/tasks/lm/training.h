@@ -23,11 +23,17 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
+#include <string>
 
-#include "apps/data/blocks.h"
+#include "apps/data/text.h"
 #include "apps/data/text_data.h"
 #include "apps/training/deadline.h"
 #include "nn/models/gpt.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace orrery {
 
@@ -112,5 +118,36 @@ void fit(LmRecipe& recipe, const TextData& data, TimeBudget& budget);
 /// Ends the training with the model of the lowest estimate or with the last one, whichever has the lower loss over the
 /// whole validation text. Returns that loss.
 double end_with_better(Trainer& trainer, const LmTask& task);
+
+/// A saved model and its tokens.
+struct LmModel {
+  Tokenizer tokenizer;
+  LanguageModel model;
+};
+/// A model to read, and what its file may not say if another program wrote it.
+struct LmSource {
+  std::string path;
+  i64 heads = 0;           ///< 0: what the file says
+  std::string characters;  ///< the name of a text whose characters are the tokens; "": what the file says
+  std::string separator;   ///< the line between documents; "": what the file says
+};
+/// The tokens that the metadata of the model at `path` say or, of a published GPT-2, the vocab.json and merges.txt
+/// beside it; nothing if there are neither. Errors: damaged metadata; those of `BytePairs::read`.
+std::optional<Tokenizer> tokens_of_model(const Metadata& metadata, const std::string& path);
+/// Reads a model. Errors: those of `nn::load_gpt`; tokens that neither the file nor `characters` says, or both; as many
+/// tokens as the model does not have; those of `Tokenizer::separate_at`; a separator besides that of the file.
+LmModel load_lm(const LmSource& source);
+
+/// --load and --heads, which find a GPT. Heads are 0 if the option is not given.
+void add_loaded_gpt(CLI::App& command, std::string& path, i64& heads);
+
+void add_lm_sample(CLI::App& lm, int& exit_code);
+void add_lm_eval(CLI::App& lm, int& exit_code);
+void add_lm_export(CLI::App& lm, int& exit_code);
+
+/// The contents of a tokenizer.json whose ids are those of `tokenizer`, which has no byte pairs. Characters: text with
+/// another one is an error there, too. Bytes: any text that is UTF-8. Pieces: the same model, in which U+2581 and the
+/// names of tokens, such as "<0x0A>", cannot be told from what they stand for.
+std::string tokenizer_json(const Tokenizer& tokenizer);
 
 }  // namespace orrery

@@ -11,7 +11,6 @@
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/output_file.h"
-#include "apps/tasks/toy/figures.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"

@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <iostream>
 
-#include "apps/program/exit_code.h"
-#include "apps/training/random_numbers.h"
+#include "apps/program/command.h"
+#include "apps/training/recipe.h"
 #include "apps/training/training_files.h"
 #include "autograd/ops/cross_entropy.h"
 #include "nn/files/files.h"

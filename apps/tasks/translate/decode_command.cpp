@@ -10,7 +10,6 @@
 #include <memory>
 
 #include "apps/data/text_file.h"
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
@@ -19,8 +18,8 @@
 #include "apps/program/progress.h"
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/constraint_options.h"
-#include "apps/tasks/translate/decode.h"
+#include "apps/tasks/tasks.h"
+#include "apps/tasks/translate/model.h"
 #include "core/error.h"
 #include "core/files/file.h"
 #include "core/machine/parallel.h"

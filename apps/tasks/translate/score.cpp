@@ -12,9 +12,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "apps/data/characters.h"
 #include "apps/data/unicode.h"
-#include "apps/data/words.h"
 #include "core/error.h"
 #include "core/random.h"
 

@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/text_file.h"
-#include "apps/data/words.h"
-#include "apps/program/columns.h"
+#include "apps/data/unicode.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
+#include "apps/program/terminal.h"
 #include "apps/tasks/translate/score.h"
 #include "core/files/json.h"
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "apps/program/stopwatch.h"
-#include "apps/training/random_numbers.h"
+#include "apps/training/recipe.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "core/utf8.h"

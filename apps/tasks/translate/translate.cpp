@@ -1,5 +1,5 @@
 // Chapter 9. `orrery translate`: trains a translator, from its options to its last line; and its other sub-commands.
-#include "apps/tasks/translate/translate.h"
+#include "apps/tasks/translate/task.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,6 @@
 #include <iomanip>
 #include <iostream>
 
-#include "apps/program/columns.h"
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
 

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/check/bugs.h"
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 

@@ -1,5 +1,5 @@
 // Chapter 9. Tests of the mistakes that one pass does not show: each is caught, by the part of a proof that is for it.
-#include "apps/check/hidden.h"
+#include "apps/check/table.h"
 
 #include <doctest/doctest.h>
 

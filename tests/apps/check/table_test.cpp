@@ -7,8 +7,6 @@
 #include <sstream>
 
 #include "apps/check/bugs.h"
-#include "apps/check/mutants.h"
-#include "apps/check/rows.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "tests/core/temporary_folder.h"

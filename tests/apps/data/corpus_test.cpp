@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 
-#include "apps/data/batches.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"

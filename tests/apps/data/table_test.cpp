@@ -4,8 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include "apps/data/conll.h"
-#include "apps/data/npy.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "apps/data/blocks.h"
 #include "apps/data/text.h"
 #include "apps/data/text_file.h"
 #include "core/error.h"

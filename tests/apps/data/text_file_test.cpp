@@ -10,8 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "apps/data/characters.h"
-#include "apps/data/line_reader.h"
 #include "apps/data/unicode.h"
 #include "core/error.h"
 #include "tests/core/support.h"

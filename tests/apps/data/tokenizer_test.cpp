@@ -1,12 +1,12 @@
 // Chapter 9. Characters, bytes and pieces as tokens: every text comes back to the byte, whole or in parts; pieces are
 // learned with scores, and cut a text so that the sum of scores is largest.
-#include "apps/data/tokenizer.h"
+#include "apps/data/text_data.h"
 
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cstdio>
 
-#include "apps/data/sentencepiece.h"
+#include "apps/data/vocabulary.h"
 #include "core/random.h"
 #include "tests/core/support.h"
 

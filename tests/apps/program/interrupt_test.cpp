@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 
 using namespace orrery;
 

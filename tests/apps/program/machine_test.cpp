@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "apps/program/findings.h"
-#include "apps/program/system.h"
 #include "core/machine/parallel.h"
 #include "core/products/precision.h"
 #include "tests/apps/system_folder.h"

@@ -9,7 +9,6 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/program/command.h"
-#include "apps/program/help.h"
 #include "apps/program/option_file.h"
 #include "core/files/safetensors.h"
 #include "core/machine/vector_level.h"

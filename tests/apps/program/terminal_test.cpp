@@ -7,8 +7,7 @@
 #include <unistd.h>
 #include <cstdlib>
 
-#include "apps/program/columns.h"
-#include "apps/program/nearest.h"
+#include "apps/program/command.h"
 #include "apps/program/shipped_files.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "apps/program/machine.h"
 #include "apps/program/option_file.h"
-#include "apps/program/system.h"
 #include "core/files/safetensors.h"
 #include "core/machine/memory.h"
 #include "core/machine/parallel.h"

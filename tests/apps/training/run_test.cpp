@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "apps/program/exit_code.h"
+#include "apps/program/command.h"
 #include "apps/program/option_file.h"
 #include "apps/program/output_file.h"
 #include "core/files/safetensors.h"

@@ -1,6 +1,4 @@
 // Chapter 7. The rows of the rivals in the table of proofs: their layers and the translators made of them.
-#include "apps/tasks/translate/rivals/samples.h"
-
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "autograd/ops/arithmetic.h"

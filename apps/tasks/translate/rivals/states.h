@@ -15,7 +15,14 @@
 #include "nn/attention/attention_interface.h"
 #include "nn/generate/beam_search.h"
 
+namespace orrery {
+struct Sample;
+}  // namespace orrery
+
 namespace orrery::translate {
+
+/// Rows of the table of proofs: at least one sample of every layer and model of this folder.
+const std::vector<Sample>& rival_samples();
 
 /// What every decoder knows of its sources: two tensors [R, S, ...] and the padding, one row for each sequence. The
 /// rows are copied only when the list of sources changes: when a source gets several hypotheses, or when beam search is

@@ -1,12 +1,11 @@
 // Chapter 9. Tests of what is measured: the table of configurations with the sizes of PyTorch's models, the training
 // step, and the list of products, which is what such a step multiplies.
-#include "apps/measure/bench/configs.h"
 
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cmath>
 
-#include "apps/measure/bench/gemm.h"
+#include "apps/measure/bench/micro.h"
 #include "apps/measure/bench/training.h"
 #include "core/machine/parallel.h"
 #include "nn/models/gpt.h"

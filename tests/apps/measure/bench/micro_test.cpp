@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "apps/measure/bench/fused.h"
 #include "core/tensor_ops.h"
 #include "nn/models/gpt.h"
 #include "tests/apps/run_program.h"

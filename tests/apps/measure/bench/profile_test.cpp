@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <sstream>
 
-#include "apps/measure/bench/operation_times.h"
 #include "autograd/ops.h"
 #include "core/machine/parallel.h"
 #include "core/mask.h"

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "apps/measure/bench/promises.h"
+#include "apps/measure/bench/micro.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "apps/program/columns.h"
+#include "apps/program/terminal.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/support.h"

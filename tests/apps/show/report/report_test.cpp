@@ -6,8 +6,7 @@
 #include <set>
 
 #include "apps/program/option_file.h"
-#include "apps/show/report/curves.h"
-#include "apps/show/report/run_files.h"
+#include "apps/show/report/run_log.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/chromium.h"

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 
 #include "apps/program/option_file.h"
-#include "apps/show/report/run_files.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/show/report/written_log.h"

@@ -9,9 +9,6 @@
 #include <set>
 
 #include "apps/program/shipped_files.h"
-#include "apps/show/trace/explanations.h"
-#include "apps/show/trace/recorder.h"
-#include "apps/show/trace/sources.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"

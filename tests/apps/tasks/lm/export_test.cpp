@@ -1,5 +1,5 @@
 // Chapter 9. Tests of `orrery lm export`, and of models of other programs in `orrery lm` and `orrery inspect`.
-#include "apps/tasks/lm/saved.h"
+#include "apps/tasks/lm/training.h"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,12 +1,10 @@
 // Chapter 0. Tests of the toy: its tasks and their text, its training, its attention and its curve of losses.
-#include "apps/tasks/toy/task.h"
 
 #include <doctest/doctest.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "apps/tasks/toy/figures.h"
 #include "apps/tasks/toy/training.h"
 #include "autograd/ops.h"
 #include "core/machine/parallel.h"

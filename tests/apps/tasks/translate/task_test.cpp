@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 #include <cmath>
 
-#include "apps/training/random_numbers.h"
+#include "apps/training/recipe.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/tasks/translate/small_translation.h"

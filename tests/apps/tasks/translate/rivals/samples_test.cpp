@@ -1,5 +1,5 @@
 // Chapter 7. The rivals' rows in the table of proofs: each is proven, its mutants are caught, and no rival lacks one.
-#include "apps/tasks/translate/rivals/samples.h"
+#include "apps/tasks/translate/rivals/states.h"
 
 #include <filesystem>
 
