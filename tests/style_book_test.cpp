@@ -121,16 +121,10 @@ Words crowded_folders(const Sources& sources) {
 TEST_CASE("every source opens with its chapter, and one of the spine with what to read next") {
   CHECK(report(header_violations(tree(), spine())) == "");
   const Spine two{{"nn/a.h", "nn/b.h"}, {5, 6}};
-  const auto report_for = [&](const std::string& path, const std::string& text) {
-    return report(header_violations({make_source(path, text)}, two));
-  };
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n//\n// Read next: nn/b.h\n#pragma once\n") == "");
-  CHECK(report_for("nn/b.h", "// Chapter 6. B.\n// Read next: the end\n") == "");
-  CHECK(report_for("nn/c.h", "// C.\n") == "\nnn/c.h:1: line 1 is not \"// Chapter N. What the file is.\"");
-  CHECK(report_for("nn/a.h", "// Chapter 5. A.\n// Read next: nn/c.h\n") ==
-        "\nnn/a.h:2: the header does not end with \"// Read next: nn/b.h\"");
-  CHECK(report_for("nn/b.h", "// Chapter 5. B.\n// Read next: the end\n") ==
-        "\nnn/b.h:1: the spine has this file in another chapter");
+  CHECK(
+      report(header_violations({make_source("nn/a.h", "// Chapter 6. A.\n// Read next: nn/c.h\n")}, two)) ==
+      "\nnn/a.h:2: the header does not end with \"// Read next: nn/b.h\"\nnn/a.h:1: the spine has this file in another "
+      "chapter");
 }
 
 TEST_CASE("the spine keeps to its budget of files and lines") {
@@ -152,8 +146,8 @@ TEST_CASE("the house keeps to its weight") {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && entry.path().extension() != ".md" &&
                !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 110'387);
-  CHECK(files <= 1'016);  // without texts: a long one is easier to read in parts
+  CHECK(lines <= 109'000);
+  CHECK(files <= 1'032);  // without texts: a long one is easier to read in parts
   CHECK(name_gpt <= 6);
   CHECK(find_source(tree(), "autograd/node.h")->lines.size() <= 70);
   CHECK(split_lines(orrery::contents(root / "CMakeLists.txt")).size() <= 100);

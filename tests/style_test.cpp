@@ -216,19 +216,3 @@ TEST_CASE("the process-wide state is this list") {
                 "core/machine/memory.cpp: storage", "core/machine/parallel.h: loop_rules",
                 "core/products/gemm.cpp: by_blas", "core/products/gemm.cpp: to_bf16"}));
 }
-
-TEST_CASE("the top level is what the design says") {
-  const std::set<std::string> wanted{
-      "core",    "autograd",         "nn", "optim", "apps", "tests", "CMakeLists.txt", "README.md", "README.zh.md",
-      "LICENSE", "CMakePresets.json"};
-  std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(root)) {
-    const std::string name = entry.path().filename();
-    const bool built = entry.is_directory() && name.starts_with("build");
-    // What programs wrote where they were called, such as a model.
-    const std::string extension = entry.path().extension();
-    const bool written = !entry.is_directory() && !wanted.contains(name) && extension != ".h" && extension != ".cpp";
-    if (!name.starts_with(".") && !built && !written) found.insert(name);
-  }
-  CHECK(report({found.begin(), found.end()}) == report({wanted.begin(), wanted.end()}));
-}

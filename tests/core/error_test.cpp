@@ -98,9 +98,14 @@ TEST_CASE("all bytes of a character but the first continue it") {
 }
 
 TEST_CASE("bytes that begin no character have length 0") {
-  for (const std::string text : {"\x80", "\xFF", "\xC3", "\xC3(", "\xC0\xAF", "\xE0\x80\xAF", "\xED\xA0\x80",
-                                 "\xF4\x90\x80\x80", "\xF8\x88\x80\x80\x80"}) {
+  // RFC 3629, section 4: what has the form of a character and is none stands at these borders.
+  for (const std::string text :
+       {"\x80", "\xFF", "\xC3", "\xC3(", "\xE2\x82", "\xF0\x9F\x98", "\xC0\xAF", "\xC1\xBF", "\xE0\x80\xAF",
+        "\xE0\x9F\xBF", "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xED\xA0\x80", "\xED\xBF\xBF", "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80", "\xF7\xBF\xBF\xBF", "\xF8\x88\x80\x80\x80"}) {
     CAPTURE(text.size());
     CHECK(first_character(text).bytes == 0);
   }
+  for (const std::string text : {"\xC2\x80", "\xE0\xA0\x80", "\xF0\x90\x80\x80", "\xED\x9F\xBF", "\xF4\x8F\xBF\xBF"})
+    CHECK(first_character(text).bytes == text.size());
 }

@@ -50,6 +50,14 @@ void replace(std::string& text, const std::string& what, const std::string& with
 constexpr const char* answer_name = "mine/4.2_softmax.cpp";
 const std::string solution = ORRERY_BUILD_FOLDER "/tests/exercises/4.2_softmax.cpp";
 
+// Grades the solution of exercise 4.2 that does `more` first in its backward.
+Result graded_after(const ReadersTree& tree, const std::string& more, const std::string& variables = in_build_folder) {
+  std::string answer = contents(solution);
+  replace(answer, "dx.add(0,", more + "\n    dx.add(0,");
+  set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
+  return tree.run("exercise 4.2", variables);
+}
+
 // The answers that each milestone is made of, by its number: "own.1" of "2.1" and "2.2".
 std::map<std::string, std::vector<std::string>> milestones(const ReadersTree& tree) {
   std::map<std::string, std::vector<std::string>> result;
@@ -257,10 +265,7 @@ TEST_CASE("an answer that fails after it has passed has not passed") {
 
 TEST_CASE("slow: an answer that ends the program itself has not passed") {
   const ReadersTree tree;
-  std::string answer = contents(solution);
-  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::quick_exit(0);\n    dx.add(0,");
-  set_contents(tree.path(answer_name), answer);
-  const Result result = tree.run("exercise 4.2");
+  const Result result = graded_after(tree, "if (dy.size(0) == 3) std::quick_exit(0);");
   CHECK(result.exit_code == 1);
   CHECK(result.text ==
         "passed  dx where only y_0 counts\norrery: your code ended the program, in the question after those above: "
@@ -270,10 +275,8 @@ TEST_CASE("slow: an answer that ends the program itself has not passed") {
 
 TEST_CASE("slow: an answer that does not come to an end is stopped") {
   const ReadersTree tree;
-  std::string answer = contents(solution);
-  replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cout << std::flush;\n    dx.add(0,");
-  set_contents(tree.path(answer_name), answer);
-  const Result result = tree.run("exercise 4.2", in_build_folder + " ORRERY_SECONDS=0.5");
+  const Result result =
+      graded_after(tree, "while (dy.size(0) == 3) std::cout << std::flush;", in_build_folder + " ORRERY_SECONDS=0.5");
   CHECK(result.exit_code == 1);
   CHECK(
       result.text ==
@@ -283,10 +286,7 @@ TEST_CASE("slow: an answer that does not come to an end is stopped") {
 
 TEST_CASE("slow: an answer that prints without end is cut off") {
   const ReadersTree tree;
-  std::string answer = contents(solution);
-  replace(answer, "dx.add(0,", "while (dy.size(0) == 3) std::cerr << \"again and again\\n\";\n    dx.add(0,");
-  set_contents(tree.path(answer_name), answer);
-  const Result result = tree.run("exercise 4.2");
+  const Result result = graded_after(tree, "while (dy.size(0) == 3) std::cerr << \"again and again\\n\";");
   CHECK(result.exit_code == 1);
   CHECK(result.text.size() < 1'000'200);
   CHECK(result.text.ends_with("orrery: your code printed more than 1000000 bytes, and was stopped\n"));
@@ -294,11 +294,8 @@ TEST_CASE("slow: an answer that prints without end is cut off") {
 
 TEST_CASE("slow: an answer's children do not keep the grader") {
   const ReadersTree tree;
-  std::string answer = contents(solution);
-  replace(answer, "dx.add(0,",
-          "if (dy.size(0) == 3 && fork() == 0) {\n      sleep(1000);\n      _exit(0);\n    }\n    dx.add(0,");
-  set_contents(tree.path(answer_name), "#include <unistd.h>\n" + answer);
-  CHECK(tree.run("exercise 4.2").text.ends_with("Exercise 4.2 is passed.\n"));
+  const Result result = graded_after(tree, "if (dy.size(0) == 3 && fork() == 0) sleep(1000), _exit(0);");
+  CHECK(result.text.ends_with("Exercise 4.2 is passed.\n"));
 }
 
 TEST_CASE("a build that waits for another one says so, and apps/mine is no reason to configure anew") {
@@ -354,10 +351,7 @@ TEST_CASE("slow: an answer that the grader cannot use is told to keep the starte
 
 TEST_CASE("slow: an answer that crashes shows the answers before and what it printed, and says so in one line") {
   const ReadersTree tree;
-  std::string answer = contents(solution);
-  replace(answer, "dx.add(0,", "if (dy.size(0) == 3) std::cout << \"so far\\n\", std::abort();\n    dx.add(0,");
-  set_contents(tree.path(answer_name), answer);
-  const Result result = tree.run("exercise 4.2");
+  const Result result = graded_after(tree, "if (dy.size(0) == 3) std::cout << \"so far\\n\", std::abort();");
   CHECK(result.exit_code == 1);
   CHECK(contains(result.text, "passed  dx where only y_0 counts\n"));
   CHECK(contains(result.text, "so far\n"));

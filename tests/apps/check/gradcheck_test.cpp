@@ -179,13 +179,6 @@ TEST_CASE("what --seeds does not take is wrong usage") {
     CHECK(gradcheck(with).exit_code == wrong_usage);
 }
 
-// The tests of autograd/check and nn/check prove the same rows.
-TEST_CASE("long: every operation, layer and model is proven") {
-  const Result result = gradcheck("--all");
-  CHECK(result.exit_code == done);
-  CHECK(result.text.ends_with(" checked, 0 failed\n"));
-}
-
 TEST_CASE("long: every mutant of every operation, layer and model is caught") {
   const Result result = gradcheck("--mutate");
   CHECK(result.exit_code == done);

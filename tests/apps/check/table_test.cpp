@@ -60,16 +60,6 @@ TEST_CASE("a row is one line of at most 100 columns under its header, and what f
   for (const auto* text : {&header, &right, &wrong}) check_width(text->str());
 }
 
-TEST_CASE("declared zeros are listed with their reasons, if there are any") {
-  std::ostringstream out, none;
-  print_zeros(out, {made_up(true)});
-  CHECK(out.str().find("declared to be zero") != std::string::npos);
-  CHECK(out.str().find("wwww") != std::string::npos);
-  check_width(out.str());
-  print_zeros(none, {});
-  CHECK(none.str().empty());
-}
-
 TEST_CASE("JSON holds everything, uncut, and is written whole") {
   const TemporaryFolder folder;
   write_text(folder / "proofs.json", proofs_as_json({made_up(true), made_up(false)}, 7, 2));
@@ -106,15 +96,6 @@ TEST_CASE("names and globs select by name or label, in the table's order") {
   CHECK(chosen({"nn/*", "add"}).front().name == "add");
   CHECK(chosen({"nn/Transformer, pre*"}).size() == 1);
   CHECK_THROWS(chosen({"softmax", "nonsense"}));
-}
-
-TEST_CASE("the list names every row once") {
-  std::ostringstream out;
-  list_rows(out, chosen_rows(all_rows(), {"softmax", "dropout"}));
-  CHECK(out.str() ==
-        "dropout  long\ndropout  p 0.3\ndropout  p 0\ndropout  p 1\nsoftmax  rows\nsoftmax  one element\nsoftmax  size "
-        "0\n"
-        "softmax  tails\nsoftmax  long\n");
 }
 
 namespace {

@@ -328,21 +328,6 @@ TEST_CASE("room is needed for the model, the unfinished training, and what repla
   CHECK(folder.count() == 0);
 }
 
-TEST_CASE("a second training into a file is refused, and told whose it is; a killed one does not stand in the way") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", save = " --save '" + file + "' ", toy = quoted_program + tiny_toy;
-  const Result second = shell(toy + "--steps 1000000" + save + ">/dev/null 2>&1 & until [ -s '" + file +
-                              ".lock' ]; do kill -0 $! || break; sleep 0.01; done; echo $!; " + toy + "--steps 3" +
-                              save + "2>&1; code=$?; kill -9 $!; wait $! 2>/dev/null; exit $code");
-  CHECK(second.exit_code == 1);
-  CHECK(line(second.text, 1).starts_with("orrery: toy: another training saves its model in " + file));
-  CHECK(contains(line(second.text, 1), ": process " + line(second.text, 0) + ", "));
-  CHECK(std::filesystem::exists(file + ".lock"));
-  std::filesystem::remove(file + ".resume");
-  CHECK(shell(toy + "--steps 3" + save + "--overwrite 2>/dev/null").exit_code == 0);
-  CHECK_FALSE(std::filesystem::exists(file + ".lock"));
-}
-
 TEST_CASE("a toy that answers nothing any more says so, and has its hash printed all the same") {
   const orrery::TemporaryFolder folder;
   const std::string file = folder / "model";
@@ -356,26 +341,6 @@ TEST_CASE("a toy that answers nothing any more says so, and has its hash printed
   const Result loaded = shell("echo a b c d e f g h | " + quoted_program + "toy --load '" + file + "' 2>&1");
   CHECK(loaded.exit_code == 1);
   CHECK(contains(loaded.text, "is NaN"));
-}
-
-TEST_CASE("an lm whose numbers run away ends with its best model, and says which step could not be made") {
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "model", text = written(folder / "text", repeated("abc \n", 200));
-  const std::string options =
-      tiny +
-      "--threads 1 --steps 400 --warmup 30 --rate 100 --weight-decay 1 --clip 0 --evaluate-every 1 "
-      "--estimate-batches 2 --average 0 --save '" +
-      file + "'";
-  const Result log = errors("lm train '" + text + "' " + options);
-  CHECK(log.exit_code == 1);
-  CHECK(contains(log.text, "\norrery: lm: step "));
-  CHECK(contains(log.text, "because a number is not finite; a smaller --rate or a longer --warmup may help\n"));
-  CHECK(contains(log.text, "\nsaved to " + file + "\nstopped after step "));
-  CHECK_FALSE(contains(log.text, "to resume:"));
-  const Result result = run("lm train '" + text + "' " + options + " --overwrite");
-  CHECK(result.exit_code == 1);
-  CHECK(line(result.text, -1).starts_with("validation loss "));
-  CHECK(run("lm eval --load '" + file + "' '" + text + "'").text.starts_with("validation loss "));
 }
 
 TEST_CASE("an lm that cannot write any more has its loss and its hash printed all the same") {

@@ -182,33 +182,19 @@ TEST_CASE("relu passes no gradient at 0, and keeps NaN") {
   CHECK(relu(constant(zeros({0}))).value().count() == 0);
 }
 
-TEST_CASE("slopes at kinks are PyTorch's; clamp keeps NaN, and its ends may be infinite") {
-  CHECK(close(gradient_of_sum([](const Variable& x) { return abs(x); }, vector_of({-2, 0, 2})), {-1, 0, 1}));
-  CHECK(close(gradient_of_sum([](const Variable& x) { return elu(x, 0.5); }, vector_of({0})), {0.5}));
-  CHECK(close(gradient_of_sum([](const Variable& x) { return clamp(x, -1, 1); }, vector_of({-2, -1, 1, 2})),
-              {0, 1, 1, 0}));
+TEST_CASE("clamp keeps NaN, and its ends may be infinite") {
   CHECK(close(clamp(constant(vector_of({-1e300, 1e300})), -INFINITY, 2).value(), {-1e300, 2}));
   CHECK(std::isnan(clamp(constant(vector_of({std::nan("")})), 0, 1).value().at(0)));
   CHECK(error_of([] { (void)clamp(constant(vector_of({1})), 2, 1); }) == "clamp: needs low <= high, got 2 and 1");
 }
 
-TEST_CASE("a tensor beside a variable is a constant; products take vectors and repeat leading axes") {
+TEST_CASE("a tensor beside a variable is a constant; leading axes that do not broadcast are an error") {
   const Variable x = parameter(vector_of({1, 2}));
   const Tensor c = vector_of({3, 4});
   CHECK(close(((x + c) * c - c / (c - x)).value(), {12 - 1.5, 24 - 2}));
   backward(c * x, vector_of({1, 1}));
   CHECK(close(x.gradient(), {3, 4}));
   CHECK(contains(error_of([&] { (void)(x + arange(2)); }), "constant: needs a tensor of f32 or f64"));
-  const Variable m = constant(Tensor::of<double>({2, 2}, {1, 2, 3, 4}));
-  CHECK(close(matmul(m, x).value(), {5, 11}));
-  CHECK(close(matmul(x, m).value(), {7, 10}));
-  CHECK(matmul(x, x).shape() == Shape{});
-  CHECK(matmul(x, x).item() == 5);
-  const Variable a = constant(normal({2, 1, 3, 4})), b = constant(normal({5, 4, 2}));
-  const Tensor all = matmul(a, b).value();
-  CHECK(all.shape() == Shape{2, 5, 3, 2});
-  CHECK(close(all.reshape({10, 3, 2}).rows(7, 8),
-              elements(matmul(a.value().rows(1, 2).reshape({3, 4}), b.value().rows(2, 3).reshape({4, 2})))));
   CHECK(contains(error_of([&] {
                    (void)matmul(constant(zeros({2, 3, 4})), constant(zeros({5, 4, 2})), Trans::none);
                  }),
@@ -223,23 +209,6 @@ TEST_CASE("grad is the derivative of a function at a tensor, and 0 where nothing
   const NoGradient nothing_recorded;
   CHECK(contains(error_of([&] { grad([](const Variable& v) { return sum(v); }, x); }), "nothing is recorded"));
   CHECK(close(x, {1, -2}));
-}
-
-TEST_CASE("glu is the first half times the sigmoid of the second") {
-  for (const Shape& shape : {Shape{2}, {3, 8}, {2, 3, 66}, {41, 514}}) {
-    INFO(shape);
-    check_fused([](const Variables& x) { return glu(x[0]); },
-                [](const Variables& x) {
-                  const auto [a, b] = split(x[0], x[0].shape()[-1] / 2, -1);
-                  return a * sigmoid(b);
-                },
-                normals({shape}));
-  }
-}
-
-TEST_CASE("a gate of 0 lets half pass; one far below 0 nothing, one far above everything") {
-  const Tensor y = glu(constant(Tensor::of<double>({3, 2}, {6, 0, 6, -800, 6, 800}))).value();
-  CHECK(close(y, {3, 0, 6}));
 }
 
 TEST_CASE("glu of an odd number of columns is an error") {

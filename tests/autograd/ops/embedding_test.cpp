@@ -1,17 +1,8 @@
-// Chapter 5. Rows of a table by id, and gradients added up by id.
+// Chapter 5. Rows of a table by id: errors, and the fused sum with positions. Their values are PyTorch's (tests/torch).
 #include "tests/autograd/ops/fused.h"
 
 using namespace orrery;
 using namespace orrery::small;
-
-TEST_CASE("embedding picks rows, and repeated ids add up") {
-  const Variable weight = parameter(Tensor::of<double>({3, 2}, {1, 2, 3, 4, 5, 6}), "weight");
-  const Variable y = embedding(weight, Tensor::of<i32>({2, 2}, {2, 0, 2, 2}));
-  CHECK(y.shape() == Shape{2, 2, 2});
-  CHECK(close(y.value(), {5, 6, 1, 2, 5, 6, 5, 6}));
-  backward(y, Tensor::of<double>({2, 2, 2}, {1, 10, 2, 20, 3, 30, 4, 40}));
-  CHECK(close(weight.gradient(), {2, 20, 0, 0, 8, 80}));
-}
 
 TEST_CASE("an id out of range is named with its position") {
   const Variable weight = parameter(normal({3, 2}), "embed.weight");

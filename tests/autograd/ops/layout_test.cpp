@@ -46,20 +46,9 @@ TEST_CASE("parts without elements have their shapes, and add nothing to a concat
   CHECK(split(x, 0, 0)[0].shape() == Shape{0, 2});
 }
 
-TEST_CASE("select, broadcast_to, where, index_rows, gather and scatter send gradients where the values came from") {
-  const Tensor x = counting({2, 3}), ids = Tensor::of<i32>({2, 2}, {2, 0, 1, 1});
-  CHECK(close(select(constant(x), 1, -1).value(), {2, 5}));
-  CHECK(close(gradient_of_sum([](const Variable& v) { return select(v, 0, 1); }, x), {0, 0, 0, 1, 1, 1}));
-  CHECK(close(gradient_of_sum([](const Variable& v) { return broadcast_to(v, {4, 2, 3}); }, x), {4, 4, 4, 4, 4, 4}));
-  CHECK(close(gradient_of_sum([&](const Variable& v) { return where(x > 2, v, 2.0 * v); }, x), {2, 2, 2, 1, 1, 1}));
-  CHECK(close(index_rows(constant(x), Tensor::of<i32>({2}, {1, 1})).value(), {3, 4, 5, 3, 4, 5}));
-  CHECK(close(gather(constant(x), 1, ids).value(), {2, 0, 4, 4}));
-  CHECK(close(gradient_of_sum([&](const Variable& v) { return gather(v, 1, ids); }, x), {1, 0, 1, 0, 2, 0}));
-  const Variable part = parameter(Tensor::of<double>({2, 1}, {7, 8}));
-  const Variable y = scatter(parameter(x), 1, Tensor::of<i32>({2, 1}, {2, 0}), part);
-  CHECK(close(y.value(), {0, 1, 7, 8, 4, 5}));
-  backward(y, counting({2, 3}));
-  CHECK(close(part.gradient(), {2, 3}));
+TEST_CASE("scatter leaves its input as it is, and select's error names the entry") {
+  const Tensor x = counting({2, 3});
+  (void)scatter(parameter(x), 1, Tensor::of<i32>({2, 1}, {2, 0}), parameter(Tensor::of<double>({2, 1}, {7, 8})));
   CHECK(close(x, elements(counting({2, 3}))));
   CHECK(error_of([&] { (void)select(constant(x), 1, 3); }) == "select: there is no entry 3 along axis 1 of [2, 3]");
 }
@@ -93,11 +82,6 @@ TEST_CASE("reductions: values, shapes and gradients") {
   CHECK(close(x.gradient(), {1, 2, 3, 1, 2, 3}));
   CHECK(close(gradient_of_sum([](const Variable& v) { return mean(v, {0}); }, table()), {.5, .5, .5, .5, .5, .5}));
   CHECK(close(gradient_of_sum([](const Variable& v) { return max(v, {1}); }, table()), {0, 1, 0, 0, 0, 1}));
-}
-
-TEST_CASE("equal maxima share the gradient evenly") {
-  CHECK(close(gradient_of_sum([](const Variable& v) { return max(v); }, table()), {0, .5, 0, 0, 0, .5}));
-  CHECK(close(gradient_of_sum([](const Variable& v) { return min(-v); }, table()), {0, -.5, 0, 0, 0, -.5}));
 }
 
 TEST_CASE("variance, rows of length 1, log of sums of exp: by hand, and where numbers are large or rows are 0") {

@@ -51,13 +51,6 @@ TEST_CASE("borders of chunks depend on (n, grain) alone") {
   }
 }
 
-TEST_CASE("every task runs once") {
-  const Threads scope(4);
-  std::array<std::atomic<int>, 10> runs{};
-  parallel_tasks(10, [&](i64 i) { ++runs[static_cast<size_t>(i)]; });
-  for (const auto& count : runs) CHECK(count == 1);
-}
-
 TEST_CASE("a loop of little work stays on its thread, unless a proof shares every loop; one of more work does not") {
   const auto threads_of = [](i64 work) {
     std::array<std::thread::id, 2> ran_on;

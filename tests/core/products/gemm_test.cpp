@@ -1,5 +1,5 @@
-// Chapter 8. Tests of matrix products: their ways, tiles, sizes, equal bits for any threads. Precision and NaN are in
-// tests/promises/gemm_test.cpp.
+// Chapter 8. Tests of matrix products: their ways, sizes, equal bits for any threads. Tiles are tested in
+// own_products_test.cpp, precision and NaN in tests/promises/gemm_test.cpp.
 #include "core/products/gemm.h"
 
 #include <doctest/doctest.h>
@@ -19,18 +19,6 @@ using namespace orrery;
 using namespace orrery::kernels;
 using namespace orrery::products;
 using namespace orrery::small;
-
-TEST_CASE("products of several tiles agree with a triple loop") {
-  const Threads scope(2);
-  Rng rng(2);
-  for (const Trans trans : every_trans) {
-    for (const auto& [m, n] : {std::pair<i64, i64>{450, 37}, {37, 450}, {900, 20}, {211, 211}}) {
-      const Case s{1, m, n, 61, 3, 0, 5, trans, trans == Trans::a};
-      CHECK(gemm_tiles(m, n, 61, trans) >= 2);
-      CHECK(error_of_case<float>(s, rng, false) <= 2e-6 * std::sqrt(62.0));
-    }
-  }
-}
 
 TEST_CASE("the way of a product: few rows of A B^T are thin, the rest packed; or BLAS computes all") {
   CHECK(gemm_way(1, Trans::b) == GemmWay::thin);
@@ -118,74 +106,4 @@ TEST_CASE("sizes that do not fit are errors") {
   CHECK(error_of([&] {
           gemm<float>(mat(2, 3), mat(3, 4), {memory.data(), 2, 4, 3});
         }) == "gemm: rows overlap: strides 3, 4, 3 for rows of 3, 4, 4 elements");
-}
-
-namespace {
-
-// One product, each of whose elements starts as 10 and is doubled when it is complete.
-void check_filled_and_finished(i64 m, i64 n, i64 k) {
-  Rng rng(6);
-  const Tensor a = randn({m, k}, rng), b = randn({k, n}, rng);
-  const i64 stride = n + 3;
-  Tensor c = full({m, stride}, 777.0);
-  float* at = c.write<float>();
-  std::vector<int> filled(static_cast<size_t>(m * n)), finished = filled;
-  const auto each = [n](const Tile& t, const auto& f) {
-    for (i64 i = t.row; i < t.row_end; ++i)
-      for (i64 j = t.column; j < t.column_end; ++j) f(i, j, static_cast<size_t>(i * n + j));
-  };
-  gemm<float>(
-      {a.data<float>(), m, k}, {b.data<float>(), k, n}, {at, m, n, stride}, Trans::none,
-      [&](const Tile& tile) {
-        each(tile, [&](i64 i, i64 j, size_t place) {
-          ++filled[place];
-          at[i * stride + j] = 10;
-        });
-        CHECK(tile.column % 16 == 0);  // where whole blocks of dropout's decisions begin
-      },
-      [&](const Tile& tile) {
-        each(tile, [&](i64 i, i64 j, size_t place) {
-          ++finished[place];
-          at[i * stride + j] *= 2;
-        });
-      });
-  CHECK(std::count(filled.begin(), filled.end(), 1) == m * n);
-  CHECK(std::count(finished.begin(), finished.end(), 1) == m * n);
-  const Tensor product = matmul(a, b);
-  double worst = 0;
-  for (i64 i = 0; i < m; ++i)
-    for (i64 j = 0; j < n; ++j) {
-      worst = small::worse(worst, std::fabs(c.at(i * stride + j) - 2 * (10 + product.at(i * n + j))));
-    }
-  CHECK(worst <= 1e-3);
-  for (i64 i = 0; i < m; ++i) CHECK(c.at(i * stride + n) == 777);
-}
-
-}  // namespace
-
-TEST_CASE("each element of a product is filled before and finished after, once, whatever the tiles") {
-  for (const auto& [m, n, k] : {std::array<i64, 3>{1, 1, 1},
-                                {450, 37, 61},
-                                {37, 450, 61},
-                                {1030, 64, 64},
-                                {300, 300, 0},
-                                {0, 4, 4},
-                                {4, 0, 4},
-                                {64, 2000, 100}}) {
-    const Shape sizes{m, n, k};
-    for (const int count : {1, 3}) {
-      CAPTURE(sizes);
-      const Threads scope(count);
-      check_filled_and_finished(m, n, k);
-    }
-  }
-}
-
-TEST_CASE("finishing alone leaves the product what it is") {
-  Rng rng(6);
-  const Tensor a = randn({450, 61}, rng), b = randn({61, 37}, rng);
-  Tensor c = full({450, 37}, 777.0);
-  gemm<float>({a.data<float>(), 450, 61}, {b.data<float>(), 61, 37}, {c.write<float>(), 450, 37}, Trans::none, nullptr,
-              [](const Tile&) {});
-  CHECK(same_bits(c, matmul(a, b)));
 }

@@ -47,19 +47,6 @@ std::vector<i32> tokens(const Tensor& x) { return {x.data<i32>(), x.data<i32>() 
 
 }  // namespace
 
-TEST_CASE("greedy decoding follows the likeliest token until eos") {
-  const Transformer model = chain({0, 4, 0, 2, 5, 3});  // bos -> 4 -> 5 -> 3 -> eos
-  const Tensor answer = greedy_decode(model, full({2, 3}, 3, Dtype::i32), {.bos = bos, .eos = eos, .max_len = 10});
-  CHECK(answer.shape() == Shape{2, 4});
-  CHECK(tokens(answer) == std::vector<i32>{4, 5, 3, 2, 4, 5, 3, 2});
-}
-
-TEST_CASE("greedy decoding stops at max_len without eos") {
-  const Transformer model = chain({0, 4, 0, 4, 3});  // bos -> 4 -> 3 -> 4 -> ...
-  const Tensor answer = greedy_decode(model, full({1, 2}, 3, Dtype::i32), {.bos = bos, .eos = eos, .max_len = 5});
-  CHECK(tokens(answer) == std::vector<i32>{4, 3, 4, 3, 4});
-}
-
 TEST_CASE("rows agree with one step at a time alone, and end with pad_id, or with eos if the model has no pad_id") {
   for (const i32 pad_id : {pad, -1}) {
     Rng rng(11);

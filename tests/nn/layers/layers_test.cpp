@@ -60,32 +60,6 @@ TEST_CASE("dropout falls on the inner activations, in training only") {
   }
 }
 
-namespace {
-
-Tensor drop(const nn::Dropout& layer, Pass pass) { return layer(constant(full({100, 100}, 1.0)), pass).value(); }
-
-}  // namespace
-
-TEST_CASE("a fraction p is dropped and the mean stays") {
-  const Tensor y = drop(nn::Dropout(0.3), Pass::training(1, 1));
-  i64 dropped = 0;
-  for (i64 i = 0; i < y.count(); ++i) dropped += y.at(i) == 0 ? 1 : 0;
-  CHECK(static_cast<double>(dropped) == doctest::Approx(3000).epsilon(0.05));
-  CHECK(sum(y).item() == doctest::Approx(10000).epsilon(0.03));
-}
-
-TEST_CASE("equal passes draw equal masks; seed, step, micro-batch and draw each change them") {
-  const nn::Dropout layer(0.5);
-  const Tensor y = drop(layer, Pass::training(1, 1));
-  CHECK(same_bits(y, drop(layer, Pass::training(1, 1))));
-  CHECK_FALSE(same_bits(y, drop(layer, Pass::training(2, 1))));
-  CHECK_FALSE(same_bits(y, drop(layer, Pass::training(1, 2))));
-  CHECK_FALSE(same_bits(y, drop(layer, Pass::training(1, 1, 1))));
-  Pass later = Pass::training(1, 1);
-  later.next_draw();
-  CHECK_FALSE(same_bits(y, drop(layer, later)));
-}
-
 TEST_CASE("outside training, or with p = 0, x comes back as it is and no mask is drawn") {
   const Variable x = constant(full({2, 2}, 1.0));
   Pass inference = Pass::inference(), training = Pass::training(1, 1);
@@ -99,11 +73,6 @@ TEST_CASE("outside training, or with p = 0, x comes back as it is and no mask is
 TEST_CASE("a probability outside [0, 1) is an error") {
   CHECK_THROWS_WITH(nn::Dropout(1.0), "dropout: the probability must be in [0, 1), not 1");
   CHECK_THROWS_AS(nn::Dropout(-0.1), Error);
-}
-
-TEST_CASE("the probability in force is 0 outside training") {
-  CHECK(nn::Dropout(0.3).active(Pass::training(1, 1)) == 0.3);
-  CHECK(nn::Dropout(0.3).active(Pass::inference()) == 0);
 }
 
 TEST_CASE("NaN, infinity and huge numbers beyond the lengths become 0, numbers before them stay") {
@@ -133,31 +102,14 @@ TEST_CASE("a convolution without padding has the outputs that see no zeros") {
   }
 }
 
-TEST_CASE("a convolution's names, counts and initial values are torch.nn.Conv1d's") {
+TEST_CASE("a convolution's initial values are torch.nn.Conv1d's") {
   Rng rng(3);
   nn::Convolution layer(6, 40, 5, ConvolutionPadding::same, rng);
-  const Parameters parameters = layer.parameters();
-  REQUIRE(parameters.size() == 2);
-  CHECK(parameters[0].name == "weight");
-  CHECK(parameters[1].name == "bias");
-  CHECK(layer.weight.shape() == Shape{40, 6, 5});
-  CHECK(layer.width() == 5);
-  CHECK(layer.parameter_count() == 40 * (6 * 5 + 1));
-  for (const NamedParameter& p : parameters) {
+  for (const NamedParameter& p : layer.parameters()) {
     const double largest = distance(p.value.value(), zeros(p.value.shape()));
     CHECK(largest <= 1 / std::sqrt(30.0));
     CHECK(largest > 0.8 / std::sqrt(30.0));
   }
-}
-
-TEST_CASE("a padded row of a convolution has the outputs of the row alone") {
-  Rng rng(4);
-  nn::Convolution layer(3, 4, 3, ConvolutionPadding::same, rng);
-  make_noisy(layer, 5);
-  const Tensor x = randn({2, 5, 3}, rng, f64);
-  const Tensor y = layer(constant(x), Mask::padding(Tensor::of<i32>({2}, {5, 2}))).value();
-  const Tensor alone = layer(constant(slice(x.rows(1, 2), 1, 0, 2))).value();
-  CHECK(distance(slice(y.rows(1, 2), 1, 0, 2), alone) < 1e-14);
 }
 
 TEST_CASE("the table holds the paper's sines and cosines") {

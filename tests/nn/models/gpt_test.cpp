@@ -1,4 +1,4 @@
-// Chapter 7. Gpt: composition, initialisation, ties, copies, the future, errors.
+// Chapter 7. Gpt: composition, initialisation, names, errors.
 #include "nn/models/gpt.h"
 
 #include <doctest/doctest.h>
@@ -176,41 +176,6 @@ TEST_CASE("weights start from N(0, 0.02^2), on the residual connection less, bia
       CHECK(deviation(bias) == 0);
     CHECK(same_bits(layer.norm2.weight.value(), full({64}, 1.0)));
   }
-}
-
-TEST_CASE("attention weights of every layer and head, each row adding up to 1, nothing ahead") {
-  const Gpt model = build_gpt(small_gpt());
-  nn::AttentionRecorder seen;
-  Pass pass;
-  pass.recorder = &seen;
-  model(ids, pass);
-  REQUIRE(seen.all.size() == 2);
-  for (const auto& [attention, weights] : seen.all) {
-    REQUIRE(weights.shape() == Shape{2, 2, 4, 4});
-    CHECK(distance(sum(weights, {-1}), full({2, 2, 4}, 1.0)) < 1e-6);
-    for (i64 i = 0; i < weights.count(); ++i)
-      if (i % 4 > i / 4 % 4) CHECK(weights.at(i) == 0);
-  }
-}
-
-TEST_CASE("the tied head is one matrix through conversion and backward; a head of its own is not") {
-  Gpt model = build_gpt(small_gpt());
-  to(model, f64);
-  Pass pass;
-  backward(sum(model(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
-  const Tensor both = model.token_embedding.weight.gradient().clone();
-  GptConfig config = small_gpt();
-  config.tied = false;
-  Gpt untied = build_gpt(config);
-  to(untied, f64);
-  copy_into(untied.lm_head.weight.mutable_value(), model.token_embedding.weight.value());
-  for (NamedParameter& p : untied.parameters()) {
-    for (const NamedParameter& q : model.parameters())
-      if (p.name == q.name) copy_into(p.value.mutable_value(), q.value.value());
-  }
-  CHECK(same_bits(logits_of(untied, ids), logits_of(model, ids)));
-  backward(sum(untied(ids, pass) * constant(full({2, 4, 9}, 0.5, f64))));
-  CHECK(distance(untied.token_embedding.weight.gradient() + untied.lm_head.weight.gradient(), both) < 1e-12);
 }
 
 TEST_CASE("errors name the parameter, the id, or the limit") {

@@ -1,4 +1,4 @@
-// Chapter 7. Tests of stacks of layers: options, dropout, names, weights of their own, harmful padding, and the loss
+// Chapter 7. Tests of stacks of layers: options, dropout, weights of their own, harmful padding, and the loss
 // from a head. What layers compute is PyTorch's (tests/torch).
 #include "nn/models/stack.h"
 
@@ -6,7 +6,6 @@
 
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"
-#include "nn/models/transformer.h"
 #include "tests/core/support.h"
 #include "tests/nn/compare.h"
 
@@ -55,25 +54,6 @@ TEST_CASE("options that are not given follow from those that are") {
   CHECK(options.feed_forward().activation == Activation::gelu);
 }
 
-TEST_CASE("values out of range, and two that do not fit, are refused by name") {
-  const auto refusal = [](auto change) {
-    LayerOptions options{.d_model = 8, .num_heads = 2};
-    change(options);
-    return small::error_of([&] { options.validate("model"); });
-  };
-  CHECK(refusal([](auto&) {}) == "");
-  CHECK(refusal([](auto& o) { o.d_ff = 0; }) == "model: d_ff must be positive, not 0");
-  CHECK(refusal([](auto& o) { o.num_heads = 3; }) ==
-        "model: d_model (8) is not a multiple of num_heads (3); give d_k and d_v");
-  CHECK(refusal([](auto& o) {
-          o.num_heads = 3;
-          o.d_k = 4;
-          o.d_v = 5;
-        }) == "");
-  CHECK(refusal([](auto& o) { o.activation_dropout = 1; }).starts_with("model: activation_dropout must be in [0, 1)"));
-  CHECK(refusal([](auto& o) { o.layer_norm_eps = 0; }).starts_with("model: layer_norm_eps must be in (0, 1)"));
-}
-
 namespace {
 
 nn::LayerOptions encoder_options(bool norm_first, double dropout = 0) {
@@ -97,21 +77,7 @@ TEST_CASE("dropout: two sub-layer outputs, the weights, the inner activations, e
   CHECK(all.draws == 4);
 }
 
-TEST_CASE("an encoder layer's parameters have PyTorch's names, and their number follows from the sizes") {
-  Rng rng(1);
-  nn::EncoderLayer layer(encoder_options(false), rng);
-  const std::vector<std::string> names = names_of(layer.parameters());
-  CHECK(names == std::vector<std::string>{"self_attn.in_proj.weight", "self_attn.in_proj.bias",
-                                          "self_attn.out_proj.weight", "self_attn.out_proj.bias", "linear1.weight",
-                                          "linear1.bias", "linear2.weight", "linear2.bias", "norm1.weight",
-                                          "norm1.bias", "norm2.weight", "norm2.bias"});
-  CHECK(layer.parameter_count() == (18 * 6 + 18) + (6 * 6 + 6) + (10 * 6 + 10) + (6 * 10 + 6) + 2 * 12);
-  nn::LayerOptions options = encoder_options(false);
-  options.bias = false;
-  CHECK(nn::EncoderLayer(options, rng).parameter_count() == 18 * 6 + 6 * 6 + 2 * 60 + 2 * 6);
-}
-
-TEST_CASE("an encoder applies its layers in order, each with weights of its own, then the final norm") {
+TEST_CASE("each layer of an encoder has weights of its own") {
   Rng rng(1);
   nn::Encoder encoder(3, true, encoder_options(false), rng);
   for (size_t i = 0; i < 3; ++i) {
@@ -124,21 +90,6 @@ TEST_CASE("an encoder applies its layers in order, each with weights of its own,
       }
     }
   }
-  const Variable x = constant(randn({2, 4, 6}, rng));
-  Pass pass;
-  Variable expected = x;
-  for (const nn::EncoderLayer& layer : encoder.layers) expected = layer(expected, source_padding, pass);
-  expected = (*encoder.norm)(expected);
-  CHECK(same_bits(encoder(x, source_padding, pass).value(), expected.value()));
-  nn::AttentionRecorder seen;
-  pass.recorder = &seen;
-  CHECK(distance(encoder(x, source_padding, pass).value(), expected.value()) < 1e-5);
-  REQUIRE(seen.all.size() == 3);
-  CHECK(seen.all[2].attention == &*encoder.layers[2].self_attn);
-  CHECK(seen.all[2].weights.shape() == Shape{2, 2, 4, 4});
-  CHECK(encoder.parameters().front().name == "layers.0.self_attn.in_proj.weight");
-  CHECK(encoder.parameters().back().name == "norm.bias");
-  CHECK(encoder.parameter_count() == 3 * encoder.layers[0].parameter_count() + 12);
 }
 
 TEST_CASE("promise 13: a stack sets harmful padding to 0 once, where it enters, and copies nothing else") {
@@ -160,37 +111,6 @@ TEST_CASE("promise 13: a stack sets harmful padding to 0 once, where it enters, 
       encoder(constant(x), source_padding, pass);
       CHECK(copies.seen == (behind == 1 ? 0 : 1));
     }
-  }
-}
-
-namespace {
-
-nn::LayerOptions decoder_options(bool norm_first) {
-  return {.d_model = 6, .num_heads = 2, .d_ff = 10, .norm_first = norm_first};
-}
-
-const Mask memory_padding = Mask::padding(Tensor::of<i32>({2}, {5, 2}));
-
-}  // namespace
-
-TEST_CASE("a decoder applies its layers in order and collects both kinds of weights") {
-  Rng rng(1);
-  nn::Decoder decoder(2, false, decoder_options(false), rng);
-  CHECK_FALSE(decoder.norm.has_value());
-  CHECK(distance(decoder.layers[0].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value(),
-                 decoder.layers[1].multihead_attn.as<nn::MultiHeadAttention>().in_proj.weight.value()) > 0.01);
-  const Variable x = constant(randn({2, 4, 6}, rng)), memory = constant(randn({2, 5, 6}, rng));
-  Pass pass;
-  Variable expected = x;
-  for (const nn::DecoderLayer& layer : decoder.layers)
-    expected = layer(expected, memory, Mask::causal(), memory_padding, pass);
-  nn::AttentionRecorder seen;
-  CHECK(same_bits(decoder(x, memory, Mask::causal(), memory_padding, pass).value(), expected.value()));
-  pass.recorder = &seen;
-  CHECK(distance(decoder(x, memory, Mask::causal(), memory_padding, pass).value(), expected.value()) < 1e-5);
-  for (const nn::DecoderLayer& layer : decoder.layers) {
-    CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 4, 4});
-    CHECK(seen.of(*layer.multihead_attn).shape() == Shape{2, 2, 4, 5});
   }
 }
 

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include "autograd/ops.h"
-#include "optim/optim.h"
 #include "tests/nn/compare.h"
 
 namespace orrery::nn {
@@ -71,24 +70,6 @@ template <class Model, class Config> void check_sharing(Config config, i64 fewer
   CHECK(same_bits(before, logits_of(model, short_source, short_target)));
   for (NamedParameter& p : model.parameters()) fill(p.value.mutable_value(), 0.5);
   CHECK(same_bits(before, logits_of(copy, short_source, short_target)));
-}
-
-/// It learns to reverse four of the words 3 to 7 in 150 steps with this learning rate.
-template <class Model> void check_learning(Model model, double rate) {
-  Rng rng(3);
-  optim::Adam adam(model.parameters(), {});
-  double loss = 0;
-  for (i64 step = 1; step <= 150; ++step) {
-    const Tensor words = randint(3, 8, {32, 4}, rng), reversed = flip(words, 1);
-    const Tensor given = concat({full({32, 1}, 1, Dtype::i32), slice(reversed, 1, 0, -1)}, 1);
-    Pass pass = Pass::training(1, step);
-    const Variable l = model.loss(words, given, reversed, pass);
-    loss = l.item();
-    backward(l);
-    optim::clip_grad_norm(adam.parameters(), 1.0);
-    adam.step(rate);
-  }
-  CHECK(loss < 0.1);
 }
 
 }  // namespace orrery::nn

@@ -56,17 +56,6 @@ TEST_CASE("GPTs have as many parameters as PyTorch's models") {
   CHECK(nn::Gpt(bench_config("nanogpt").gpt(0), rng).parameter_count() == count("nanogpt"));
 }
 
-TEST_CASE("batches have the shapes that other frameworks are measured with") {
-  const BenchConfig& annotated = bench_config("annotated");
-  CHECK(annotated.source_tokens() == 80 * 10);
-  CHECK(annotated.target_tokens() == 80 * 9);
-  CHECK(annotated.tokens_per_step() == 80 * 19);
-  CHECK(bench_config("base").tokens_per_step() == 32 * 64);
-  CHECK(bench_config("base").d_head() == 64);
-  CHECK(bench_config("gpt-mid").tokens_per_step() == 16 * 256);
-  CHECK(bench_config("long").tokens_per_step() == 4096);
-}
-
 TEST_CASE("a changed configuration keeps its proportions, and its name tells what was changed") {
   const BenchConfig& base = bench_config("base");
   CHECK(scaled(base, 0, 0, 0).name == "base");
@@ -126,12 +115,6 @@ TEST_CASE("the loss starts near that of a guess and falls") {
   const std::vector<double> loss = losses(0.0, 1, 8);
   CHECK(loss.front() > std::log(13.0));  // 13 words, all as likely
   CHECK(loss.front() < 4);
-  CHECK(loss.back() < loss.front());
-}
-
-TEST_CASE("a GPT's loss starts at that of a guess and falls") {
-  const std::vector<double> loss = losses(0.0, 1, 4, "nanogpt");
-  CHECK(loss.front() == doctest::Approx(std::log(65.0)).epsilon(0.05));
   CHECK(loss.back() < loss.front());
 }
 

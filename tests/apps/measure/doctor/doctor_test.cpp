@@ -82,12 +82,6 @@ TEST_CASE("a training prints what is harmful in the environment, and a measureme
   CHECK(contains(shell(passive + bench).text, "\nnote: OMP_WAIT_POLICY=passive makes "));
 }
 
-TEST_CASE("what the doctor does not take is wrong usage, and a file that cannot be written is a failure") {
-  check_usage_error("doctor --threads 0", "--threads", "from 1 to 256");
-  check_usage_error("doctor now", "'now'", "orrery doctor --help");
-  check_failure(quoted_program + "doctor --json /nowhere/file", "/nowhere/file");
-}
-
 namespace {
 
 constexpr i64 megabyte = i64{1} << 20;
@@ -168,13 +162,6 @@ TEST_CASE("products are compared with what the CPU can do, mildly beside other p
             .text.starts_with(
                 "products reach 230 GF/s by our kernels and 20 by OpenBLAS, which none uses: 85 and 7 % of "));
   CHECK(speed_finding(poor, false, machine).verdict == Verdict::harmful);
-}
-
-TEST_CASE("all three speeds can be measured") {
-  const Speed speed = measured_speed_of(read_machine());
-  CHECK(speed.ours > 0);
-  CHECK(speed.blas > 0);
-  CHECK(speed.peak > 0);
 }
 
 TEST_CASE("the peak can be measured with the vectors of every level that the CPU has") {

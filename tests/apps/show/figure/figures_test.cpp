@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -33,21 +32,6 @@ TEST_CASE("the committed pictures are what the program draws") {
   }
 }
 #endif
-
-TEST_CASE("a row of weights is a row of cells") {
-  const AttentionFigure figure{.task = "copy",
-                               .layer = 1,
-                               .head = 2,
-                               .written = {"b", "."},
-                               .read = {"b", "c", "d"},
-                               .weights = {{1, 0, 0.126}, {0, 0.5, 0}}};
-  CHECK(attention_figure(to_json(figure)).weights[0][2] == 0.13);
-  const std::string picture = draw(figure);
-  CHECK(small::times(picture, "<rect class=\"frame\"") == 6);
-  CHECK(small::times(picture, "<rect class=\"mark\"") == 3);
-  CHECK(picture.find("fill-opacity=\"0.5\"") != picture.npos);
-  CHECK(picture.find("task: copy; decoder layer 1, head 2") != picture.npos);
-}
 
 TEST_CASE("every head goes to JSON and back, rounded, and wrong counts are one clear error") {
   HeadsFigure figure{.task = "copy",
@@ -162,21 +146,6 @@ TEST_CASE("shapes and texts become elements in their order") {
                      "<path class=\"frame line\" d=\"M0 0 L10 1\"/>\n"
                      "<text class=\"note\" x=\"5\" y=\"6\" font-size=\"11\" text-anchor=\"end\">x &lt; y</text>\n"
                      "</svg>\n"));
-}
-
-TEST_CASE("lines have a width, may be dashed, and are not filled") {
-  Svg svg(100, 50, "");
-  svg.polyline({{0, 0}, {5, 5}, {10, 0}}, Ink::second, {.width = 2, .dashed = true});
-  svg.box(1, 2, 3, 4);
-  svg.circle(5, 6, 2.5, Ink::mark, 0.5);
-  const std::string text = svg.str();
-  CHECK(text.find(".line { fill: none; stroke: currentColor") != text.npos);
-  CHECK(
-      text.ends_with("<path class=\"second line\" d=\"M0 0 L5 5 L10 0\" stroke-width=\"2\" "
-                     "stroke-dasharray=\"4 3\"/>\n"
-                     "<path class=\"frame line\" d=\"M1 2 L4 2 L4 6 L1 6 L1 2\"/>\n"
-                     "<circle class=\"mark\" cx=\"5\" cy=\"6\" r=\"2.5\" fill-opacity=\"0.5\"/>\n</svg>\n"));
-  CHECK(small::error_of([&] { svg.polyline({{1, 1}}, Ink::mark); }) == "figure: a line needs two points, has 1");
 }
 
 TEST_CASE("a coordinate that is not a number is an error") {

@@ -80,26 +80,6 @@ TEST_CASE("a preset is a model by name, and single options change it") {
   CHECK(contains(run("lm train --help").text, "gpt2-medium, "));
 }
 
-TEST_CASE("estimates and progress go to stderr, with loss, rate, speed and no accuracy") {
-  const orrery::TemporaryFolder folder;
-  const Result result = errors("lm train '" + written(folder / "text", repeated("abc ", 100)) + "' " + quick_lm);
-  CHECK(contains(result.text, ": 360 characters of 4 kinds, and 40 to validate with\n"));
-  CHECK(contains(result.text, "step 2: validation estimate 1."));
-  CHECK(contains(result.text, "step 4: validation estimate 1."));
-  CHECK(contains(result.text, "\n  it writes: "));
-  CHECK(contains(result.text, "step 4/4  loss 1."));
-  CHECK(contains(result.text, "  rate 1.0e-0"));
-  CHECK(contains(result.text, " tokens/s  took "));
-  CHECK_FALSE(contains(result.text, "accuracy"));
-}
-
-TEST_CASE("the name of a text need not be UTF-8") {
-  const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "caf\xe9", repeated("abc \n", 200)), model = folder / "mod\xe8le";
-  CHECK(run("lm train '" + text + "' " + quick_lm + "--save '" + model + "'").exit_code == 0);
-  CHECK(run("lm eval '" + text + "' --load '" + model + "'").exit_code == 0);
-}
-
 TEST_CASE("a log has the losses, the estimates and the samples") {
   const orrery::TemporaryFolder folder;
   const std::string text = written(folder / "text", repeated("abc ", 100)), log = folder / "log";
@@ -115,43 +95,12 @@ TEST_CASE("a log has the losses, the estimates and the samples") {
   CHECK(contains(written_log, "\n{\"step\":4,\"validation\":1."));
 }
 
-#ifndef ORRERY_SANITIZED  // which has an allocator of its own
-TEST_CASE("a model that does not fit into memory is refused at once, on the command line and in a file") {
-  check_failure(quoted_program + "lm train --d-model 12288 --layers 96 --d-ff 49152 --heads 96",
-                " bytes that tensors may take (");
-  const orrery::TemporaryFolder folder;
-  const std::string file = folder / "hostile";
-  orrery::nn::GptConfig config = orrery::nn::gpt_preset("gpt3");
-  orrery::write_safetensors(file, {{"wte.weight", orrery::zeros({2, 2})}},
-                            {{"config", orrery::nn::to_json(config)}, {"alphabet", "ab"}});
-  check_failure(quoted_program + "lm sample --load '" + file + "'", "is too small for the model it describes");
-}
-#endif
-
 TEST_CASE("wrong values are refused before the training begins") {
-  check_usage_error("lm", "lm", "train, sample, eval");
-  check_usage_error("lm think", "'think'", "train, sample, eval");
-  check_usage_error("lm train --steps 0", "--steps", "from 1 to");
-  check_usage_error("lm train --dropout 2", "--dropout", "from 0 to");
   check_usage_error("lm train --heads 3", "--heads", "--d-model, 128");
   check_usage_error("lm train --steps 100 --warmup 100", "--warmup", "--steps, 100");
-  check_usage_error("lm train --resume x --steps 5", "--resume", "--steps");
-  check_usage_error("lm eval", "--load", "required");
-  check_usage_error("lm eval --load ''", "--load", "must not be empty");
-  check_usage_error("lm eval --load x --threads 0", "--threads", "from 1 to");
-  check_failure(quoted_program + "lm eval --load /nowhere/model", "/nowhere/model");
-  check_usage_error("lm train --products mkl", "--products", "own");
-  check_usage_error("lm train --precision f16", "--precision", "bf16");
   check_usage_error("lm train --precision bf16 --products blas", "--precision", "by the library");
-  check_usage_error("lm train --save ''", "--save", "must not be empty");
-  check_usage_error("lm sample", "--load", "required");
   check_usage_error("lm sample --load x --top-p 0", "--top-p", "from 1e-09 to 1");
   check_usage_error("lm sample --load x --temperature -1", "--temperature", "from 0 to");
-  check_failure(quoted_program + "lm sample --load /nowhere/model", "/nowhere/model");
-  CHECK(contains(run("lm train --help").text, "orrery lm train --save"));
-  CHECK(contains(run("lm train --help").text, "--rate NUMBER=0.001"));
-  CHECK_FALSE(contains(run("lm train --help").text, "{false}"));
-  CHECK(contains(run("lm sample --help").text, "--prompt ROMEO:"));
 }
 
 TEST_CASE("a training whose folder is lost goes on, reports, and says that nothing is saved") {
@@ -168,14 +117,6 @@ TEST_CASE("a training whose folder is lost goes on, reports, and says that nothi
   const std::string log = orrery::contents(folder / "log");
   CHECK(contains(log, "; the training continues\n"));
   CHECK(contains(log, "orrery: lm: the model is not saved: write " + inner + "/model: "));
-}
-
-TEST_CASE("few steps need no other option") {
-  const orrery::TemporaryFolder folder;
-  const std::string text = written(folder / "text", repeated("abc ", 100));
-  CHECK(run("lm train '" + text + "' " + tiny + "--steps 1").exit_code == 0);
-  CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --products blas").exit_code == 0);
-  CHECK(run("lm train '" + text + "' " + tiny + "--steps 50 --precision bf16").exit_code == 0);
 }
 
 TEST_CASE("Ctrl-C ends writing, and so does a reader that has enough") {

@@ -106,11 +106,6 @@ TEST_CASE("the page of the toy holds every parameter, the names of its tokens, a
   CHECK(same);
 }
 
-TEST_CASE("the forward pass of the page takes at most 250 lines of JavaScript") {
-  const std::string text = contents(ORRERY_SOURCE_DIR "/apps/show/playground/model.js");
-  CHECK(std::count(text.begin(), text.end(), '\n') <= 250);
-}
-
 TEST_CASE("a model that is too large for a page, that computes otherwise or that is not finite is refused") {
   const nn::TransformerConfig base{.src_vocab_size = 16, .tgt_vocab_size = 16};
   CHECK(refused_by_page(base, {}).starts_with("takes at most 4000000 parameters, not 44"));

@@ -7,7 +7,6 @@
 
 #include "apps/tasks/toy/training.h"
 #include "autograd/ops.h"
-#include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
 #include "tests/apps/show/attention/random_attention.h"
 #include "tests/core/support.h"
@@ -121,28 +120,6 @@ TEST_CASE("a task survives its JSON, and other JSON is refused") {
   CHECK_THROWS_AS(toy_task(to_json(original)), Error);
 }
 
-TEST_CASE("a task's fields are of their kind and in their range") {
-  const std::string good = to_json(ToyTask{});
-  const auto with = [&](const std::string& field, const std::string& value) {
-    const size_t at = good.find("\"" + field + "\":"), begin = good.find(':', at) + 1,
-                 end = good.find_first_of(",}", begin);
-    REQUIRE(at != std::string::npos);
-    return good.substr(0, begin) + value + good.substr(end);
-  };
-  for (const std::string field : {"symbols", "min_length", "max_length", "begin", "end", "first_symbol"}) {
-    for (const std::string wrong :
-         {"1.5", "true", "9223372036854775807", "18446744073709551615", "-9", "\"2\"", "null"}) {
-      CAPTURE(field);
-      CAPTURE(wrong);
-      const std::string rule = "toy task: " + field + " must be a whole number";
-      CHECK_THROWS_WITH(toy_task(with(field, wrong)), doctest::Contains(rule.c_str()));
-    }
-  }
-  CHECK_THROWS_WITH(toy_task(with("begin_is_symbol", "0")), "toy task: begin_is_symbol must be true or false, not 0");
-  CHECK_THROWS_WITH(toy_task(with("name", "\"a\\nb\"")), "toy task: name must be reverse, copy or sort, not 'a\\nb'");
-  CHECK_THROWS_WITH(toy_task("{}"), "toy task: has no field \"name\"");
-}
-
 namespace {
 
 // Small enough for a test; odd sizes, so that no tile or chunk comes out even.
@@ -161,38 +138,7 @@ ToyRecipe small_toy_recipe() {
   return recipe;
 }
 
-std::string hash_after(const ToyRecipe& recipe, int threads) {
-  const small::Threads wanted(threads);
-  ToyTraining training(recipe);
-  while (!training.trainer.finished()) training.trainer.step();
-  return training.trainer.hash();
-}
-
 }  // namespace
-
-TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
-  const ToyRecipe recipe = small_toy_recipe();
-  REQUIRE(recipe.model.layer.dropout > 0);
-  const std::string hash = hash_after(recipe, 1);
-  for (int threads : {2, 3, 4, 8}) CHECK(hash_after(recipe, threads) == hash);
-  ToyRecipe other = recipe;
-  other.seed = 2;
-  CHECK(hash_after(other, 1) != hash);
-}
-
-TEST_CASE("a toy that was interrupted goes on to the same bits, dropout on, with micro-batches too") {
-  for (const i64 micro_batches : {1, 2}) {
-    ToyRecipe recipe = small_toy_recipe();
-    recipe.micro_batches = micro_batches;
-    ToyTraining whole(recipe), first(recipe), second(recipe);
-    for (int i = 0; i < 8; ++i) whole.trainer.step();
-    for (int i = 0; i < 3; ++i) first.trainer.step();
-    second.trainer.load_state(first.trainer.state());
-    CHECK(second.trainer.steps_done() == 3);
-    for (int i = 0; i < 5; ++i) second.trainer.step();
-    CHECK(second.trainer.hash() == whole.trainer.hash());
-  }
-}
 
 TEST_CASE("the toy's validation loss is that of sequences held out, the same each time, and moves no training") {
   const ToyRecipe recipe = small_toy_recipe();
@@ -210,47 +156,6 @@ TEST_CASE("the toy's validation loss is that of sequences held out, the same eac
   ToyRecipe smoother = recipe;  // label smoothing is of the training, not of what is judged
   smoother.smoothing = 0.5;
   CHECK(ToyTraining(smoother).task.validation_loss() == at_first);
-}
-
-TEST_CASE("a step that meets NaN is not made, and the error names the operation that gave it first") {
-  ToyTraining training(small_toy_recipe());
-  training.trainer.step();
-  for (NamedParameter& p : training.task.model.parameters())
-    if (p.name == "encoder.layers.0.linear1.weight") p.value.mutable_value().write<float>()[4] = NAN;
-  const std::string before = training.trainer.hash();
-  const std::string error = small::error_of([&] { training.trainer.step(); });
-  CHECK(error.starts_with("toy: step 2 was not made, because a number is not finite; a smaller --rate or"));
-  CHECK(error.find("\ntrain: the loss is not finite") != std::string::npos);
-  CHECK(error.find("\nlinear_relu (operation ") != std::string::npos);
-  CHECK(error.find("1 NaN, first at [0, 4]  from parameter encoder.layers.0.linear1.weight") != std::string::npos);
-  CHECK(training.trainer.hash() == before);
-  CHECK(training.trainer.steps_done() == 1);
-}
-
-TEST_CASE("slow: a small model learns to copy, and the exam says so") {
-  ToyRecipe recipe;
-  recipe.task.name = "copy";
-  recipe.task.symbols = 4;
-  recipe.task.min_length = 2;
-  recipe.task.max_length = 4;
-  recipe.model.layer.d_model = 32;
-  recipe.model.layer.d_ff = 64;
-  recipe.model.num_encoder_layers = recipe.model.num_decoder_layers = 1;
-  recipe.steps = 400;
-  recipe.batch = 32;
-  recipe.warmup = 100;
-  ToyTraining training(recipe);
-  CHECK(examine(training.task.model, recipe.task, 50, 1).right < 10);
-  double first = 0, last = 0;
-  for (i64 i = 0; i < recipe.steps; ++i) {
-    const StepResult step = training.trainer.step();
-    if (i == 0) first = step.loss;
-    last = step.loss;
-  }
-  CHECK(last < first / 2);
-  const ToyExam exam = examine(training.task.model, recipe.task, 50, 1);
-  CHECK(exam.right >= 48);
-  for (const Sequence& source : exam.sources) CHECK(is_held_out(source));
 }
 
 TEST_CASE("sharpness is 1 for one key a row and 1/m for none in particular") {

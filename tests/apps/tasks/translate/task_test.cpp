@@ -1,5 +1,4 @@
-// Chapter 9. Tests of training a translator: its recipes, its text, the losses, bits on any number of threads,
-// resuming.
+// Chapter 9. Tests of training a translator: its recipes, its text, its losses.
 #include "apps/tasks/translate/task.h"
 
 #include <doctest/doctest.h>
@@ -16,20 +15,6 @@ using namespace orrery;
 using namespace orrery::translate;
 using small::AnimalTraining;
 using small::error_of;
-using small::Threads;
-
-namespace {
-
-std::string hash_after(int threads, u64 seed = 1) {
-  const Threads wanted(threads);
-  TranslationRecipe recipe = small::small_translation_recipe();
-  recipe.seed = static_cast<i64>(seed);
-  AnimalTraining training(recipe);
-  training.train(recipe.steps);
-  return training.trainer.hash();
-}
-
-}  // namespace
 
 TEST_CASE("the preset tiny trains the published model with Muon, on a third of the tokens") {
   const TranslationRecipe recipe = translation_preset("tiny"), published = translation_preset("published");
@@ -37,10 +22,6 @@ TEST_CASE("the preset tiny trains the published model with Muon, on a third of t
   CHECK(recipe.smoothing == published.smoothing);
   CHECK(recipe.optimizer == OptimizerKind::muon);
   CHECK(recipe.steps * recipe.micro_batches * 3 < published.steps * published.micro_batches);
-  CHECK(recipe.steps == 5200);
-  CHECK(recipe.clip == 1);
-  CHECK(recipe.average_last == 0);
-  CHECK(recipe.patience == 10);
   CHECK(recipe.rate_of(50) == doctest::Approx(0.0015));
   CHECK(recipe.rate_of(100) == doctest::Approx(0.003));
   CHECK(recipe.rate_of(1560) == doctest::Approx(0.003));
@@ -99,54 +80,10 @@ TEST_CASE("the loss of a step is smoothed, and the mean over its target tokens")
   CHECK(std::abs(plain.trainer.step().loss - training.trainer.losses()[0]) > 1e-4);
 }
 
-TEST_CASE("training gives the same bits for 1, 2, 3, 4 and 8 threads, dropout on") {
-  REQUIRE(small::small_translation_recipe().model.layer.dropout > 0);
-  const std::string hash = hash_after(1);
-  for (const int threads : {2, 3, 4, 8}) CHECK(hash_after(threads) == hash);
-  CHECK(hash_after(1, 2) != hash);
-}
-
-TEST_CASE("a training that is resumed in the middle of an epoch, with other threads, gives the same bits") {
-  AnimalTraining whole, first, second;
-  // The resumed training begins within an epoch.
-  REQUIRE(7 * whole.task.recipe().micro_batches % whole.task.batches().in_epoch() != 0);
-  whole.train(12);
-  first.train(7);
-  const Threads wanted(3);
-  second.trainer.load_state(first.trainer.state());
-  second.train(12);
-  CHECK(second.trainer.hash() == whole.trainer.hash());
-  CHECK(second.trainer.best_score() == whole.trainer.best_score());
-  whole.trainer.end_with_judged();
-  second.trainer.end_with_judged();
-  CHECK(second.task.validation_loss() == whole.task.validation_loss());
-}
-
-TEST_CASE("a small model learns invented sentences") {
-  TranslationRecipe recipe = small::small_translation_recipe();
-  recipe.model.layer = {.d_model = 64, .num_heads = 4, .d_ff = 128, .dropout = 0};
-  recipe.batch_tokens = 300;
-  recipe.micro_batches = 1;
-  recipe.average_last = 0;
-  recipe.smoothing = 0;
-  recipe.schedule = Schedule::noam;
-  recipe.steps = 150;
-  recipe.warmup = 75;
-  recipe.cooldown = 0.5;
-  AnimalTraining training(recipe);
-  while (!training.trainer.finished()) training.trainer.step();
-  CHECK(training.trainer.losses()[0] > 2);
-  CHECK(training.trainer.losses().back() < 0.1);
-  const Corpus& corpus = training.data.training;
-  const Vocabulary& vocabulary = training.data.vocabulary;
-  i64 right = 0;
-  for (i64 i = 0; i < corpus.size(); ++i)
-    right += training.task.translate(vocabulary.text(corpus.source[i])) == vocabulary.text(corpus.target[i]);
-  CHECK(right >= corpus.size() - 1);
+TEST_CASE("a line that cannot be translated is an error that says why") {
+  AnimalTraining training;
   CHECK(small::contains(error_of([&] { training.task.translate(std::string(60, 'a') + " \xff"); }), "not UTF-8"));
-  std::string long_line;
-  for (int i = 0; i < 30; ++i) long_line += "the ";
-  CHECK(small::contains(error_of([&] { training.task.translate(long_line); }),
+  CHECK(small::contains(error_of([&] { training.task.translate(small::repeated("the ", 30)); }),
                         "has 30 tokens, more than the model's 20"));
 }
 
@@ -221,40 +158,20 @@ TEST_CASE("a line that is far too long changes nothing but the count of what is 
 
 TEST_CASE("the preset published is the published recipe for Multi30k") {
   const TranslationRecipe recipe = translation_preset("published");
-  CHECK(recipe.model.num_encoder_layers == 4);
-  CHECK(recipe.model.num_decoder_layers == 4);
-  CHECK(recipe.model.layer.d_model == 128);
-  CHECK(recipe.model.layer.d_ff == 256);
+  CHECK(recipe.with_vocabulary(9708 + first_piece_id).model.parameter_count() == 2'568'576);
   CHECK(recipe.model.layer.num_heads == 4);
-  CHECK_FALSE(recipe.model.layer.norm_first);
-  CHECK_FALSE(recipe.model.final_norm);
-  CHECK(recipe.model.layers().activation == nn::Activation::relu);
-  CHECK(recipe.model.positions == nn::Positions::sinusoidal);
-  CHECK(recipe.model.share_embeddings);
   CHECK(recipe.model.layer.dropout == 0.3);
   CHECK(recipe.model.layers().attention_dropout == 0);
-  CHECK(recipe.model.layers().activation_dropout == 0);
   CHECK(recipe.optimizer == OptimizerKind::adam);
-  CHECK(recipe.beta1 == 0.9);
   CHECK(recipe.beta2 == 0.98);
-  CHECK(recipe.eps == 1e-8);
   CHECK(recipe.clip == 25);
-  CHECK(recipe.weight_decay == 0);
   CHECK(recipe.rate_of(1) == doctest::Approx(1e-7 + (0.005 - 1e-7) / 2000));
   CHECK(recipe.rate_of(2000) == doctest::Approx(0.005));
   CHECK(recipe.rate_of(8000) == doctest::Approx(0.0025));
-  CHECK(recipe.smoothing == 0.1);
   CHECK(recipe.micro_batches * recipe.batch_tokens == 8192);
   CHECK(recipe.steps == 8000);
   CHECK(recipe.average_last == 10);
-  CHECK(recipe.patience == 10);
   CHECK(recipe.keep_last);
-  // 9,708 tokens and the named ones. Without biases and norms: 2.55 million weights.
-  nn::TransformerConfig model = recipe.model;
-  model.src_vocab_size = model.tgt_vocab_size = 9708 + first_piece_id;
-  const i64 weights = 9715 * 128 + 4 * (4 + 8) * 128 * 128 + 8 * 2 * 128 * 256;
-  CHECK(weights == 2'554'240);
-  CHECK(model.parameter_count() == 2'568'576);
 }
 
 TEST_CASE("every preset is a recipe") {

@@ -133,34 +133,7 @@ TEST_CASE("a convolutional translator has the same logits token by token and in 
   }
 }
 
-TEST_CASE("beam search with either: probabilities are those of the whole model") {
-  const auto check_beams = [](auto model) {
-    to(model, f64);
-    const NoGradient nothing_recorded;
-    const i64 limit = 9;
-    for (const i64 beam : {1, 4}) {
-      const auto decoder = stepwise_decoder(model, source, limit);
-      const auto found = beam_search(*decoder, std::vector<i64>{limit, 4, limit}, {.beam = beam});
-      REQUIRE(found.size() == 3);
-      for (i64 row = 0; row < 3; ++row) {
-        const Hypothesis& best = found[static_cast<size_t>(row)];
-        std::vector<i32> target{1};
-        target.insert(target.end(), best.tokens.begin(), best.tokens.end() - 1);
-        Pass pass = Pass::inference();
-        const i64 T = std::ssize(target);
-        const Variable logits = model(source.rows(row, row + 1), Tensor::of<i32>({1, T}, target), pass);
-        const Tensor log_p = log_softmax(logits).value();
-        double total = 0;
-        for (i64 t = 0; t < T; ++t) {
-          const i32 token = best.tokens[static_cast<size_t>(t)];
-          total += log_p(0, t, token);
-        }
-        CHECK(std::abs(best.log_probability - total) < 1e-11);
-      }
-    }
-  };
-  check_beams(recurrent_model());
-  check_beams(convolutional_model());
+TEST_CASE("an answer may be as long as a model can write, and has at least a token") {
   CHECK_THROWS_WITH_AS(stepwise_decoder(convolutional_model(), source, 13),
                        "translator state: max_len must be from 1 to 12, the model's own, not 13", Error);
   CHECK_THROWS_WITH_AS(stepwise_decoder(recurrent_model(), source, 257),
@@ -312,20 +285,6 @@ TEST_CASE("step by step, with chosen sequences, an ensemble says the mean of wha
     CHECK(relative(decoder->next_logits(Tensor::of<i32>({2, 1}, {9, 10})),
                    models.whole(concat({first, last}, 0), Tensor::of<i32>({2, 3}, {1, 6, 9, 1, 7, 10}))) <
           bound(dtype));
-  }
-}
-
-TEST_CASE("an ensemble of one model finds what the model finds") {
-  const Models models;
-  const std::vector<i64> limits{9, 9, 9};
-  const BeamOptions options{.beam = 2, .max_len = 9};
-  const auto alone = beam_search(*stepwise_decoder(models.transformer, three_sources, 12), limits, options);
-  Decoders one;
-  one.push_back(stepwise_decoder(models.transformer, three_sources, 12));
-  const auto together = beam_search(*ensemble_of(std::move(one)), limits, options);
-  for (size_t i = 0; i < alone.size(); ++i) {
-    CHECK(together[i].tokens == alone[i].tokens);
-    CHECK(std::abs(together[i].log_probability - alone[i].log_probability) < 1e-11);
   }
 }
 
