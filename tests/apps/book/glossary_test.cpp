@@ -13,8 +13,6 @@ using namespace orrery::style;
 
 namespace {
 
-using namespace orrery::style;
-
 struct Entry {
   std::string word, chinese, sentence, place;
 };
@@ -65,6 +63,26 @@ TEST_CASE("the glossary has its words sorted, in two languages, each with a sent
   CHECK(entries_of("| a | \xE5\xBC\xA0 | B. | 2 |\n| a | b | c |\n| a | b | C. | [d](e/f.md) |\n").size() == 2);
   CHECK(has_chinese("\xE5\xBC\xA0 b"));
   CHECK_FALSE(has_chinese("b"));
+}
+
+TEST_CASE("a chapter has the words that the glossary explains by it, or the beginnings of longer ones") {
+  static const std::regex bracket(" \\(.*"), comma("\u3001"), part("([^ ,]+)");
+  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
+    CAPTURE(entry.word);
+    std::string english, chinese;
+    for (const std::string& text : entry.place[0] == '[' ? Words{} : texts_of_chapter(std::stoi(entry.place))) {
+      english += lower_case(orrery::contents(root / text));
+      chinese += lower_case(orrery::contents(root / in_chinese(text)));
+    }
+    if (english.empty()) continue;
+    std::erase(chinese, '\n');
+    const std::string word = std::regex_replace(lower_case(entry.word), bracket, "");
+    for (const std::string& one : matches_in(word, part)) CHECK(english.find(one.substr(0, 5)) != one.npos);
+    bool said = chinese.find(word) != word.npos;  // a text in Chinese may keep the English name
+    for (const std::string& one : matches_in(std::regex_replace(lower_case(entry.chinese), comma, " "), part))
+      said |= chinese.find(one) != one.npos;
+    CHECK(said);
+  }
 }
 
 TEST_CASE("the files that the glossary names are there") {
