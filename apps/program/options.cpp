@@ -119,11 +119,6 @@ CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& v
       ->default_str("");
 }
 
-CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
-                          const std::string& description) {
-  return command.add_option(name, value, description)->check(no_option(command))->type_name("TEXT")->default_str("");
-}
-
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description,
                       const std::string& kind) {
   const bool is_option = name.starts_with('-');  // an argument's own name says what it is

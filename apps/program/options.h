@@ -30,9 +30,6 @@ CLI::Option* add_switch(CLI::App& command, const std::string& name, bool& value,
 /// the value in the help.
 CLI::Option* add_text(CLI::App& command, const std::string& name, std::string& value, const std::string& kind,
                       const std::string& description);
-/// An option whose value may be any text but an option of the command, the empty one too.
-CLI::Option* add_any_text(CLI::App& command, const std::string& name, std::string& value,
-                          const std::string& description);
 /// An option or argument whose value is the name of a file. One that begins with "-" is wrong usage; "./-" means such a
 /// file. `kind` names an option's value in the help.
 CLI::Option* add_file(CLI::App& command, const std::string& name, std::string& value, const std::string& description,

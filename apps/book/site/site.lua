@@ -1,7 +1,7 @@
 -- Makes the pages of the book's site in the folder $SITE. apps/book/site/make runs this inside pandoc, which makes HTML
 -- with MathML of Markdown. Each text becomes a page, and so does each source that a page names or includes.
-local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', trace = 'A step, step by step', project = 'Folders'},
-              zh = {contents = '目录', search = '搜索', twin = 'English', trace = '逐步看一个训练步', project = '各个文件夹'}}
+local said = {en = {contents = 'Contents', search = 'Search', twin = '中文', trace = 'A step, step by step', page = 'trace.html', project = 'Folders'},
+              zh = {contents = '目录', search = '搜索', twin = 'English', trace = '逐步看一个训练步', page = 'trace.zh.html', project = '各个文件夹'}}
 local glossary, language_of = 'apps/book/glossary.md', {h = 'cpp', cpp = 'cpp', js = 'javascript', css = 'css', lua = 'lua'}
 -- Words of the glossary that have an everyday meaning, too, are linked only in the chapter that explains them.
 local everyday = ' block chunk draw edge fold forward backward generator 生成器 graph head jump key label lane limit mask ' ..
@@ -32,7 +32,7 @@ local function normal(name)
 end
 -- The page that inline code names: by a path from this folder, the root or apps, or by a name that only one file has.
 local function named(code)
-  if code:match('^apps/run trace') then return root .. 'trace.html' end
+  if code:match('^apps/run trace') then return root .. said[lang].page end
   local name = starters[code:match('^apps/run exercise (%S+)$')] or code:match('^apps/run (book/%S+%.cpp)$') or code
   for _, from in ipairs(name:match('[./]') and {folder, '', 'apps/', 'tests/'} or {folder, ''}) do
     local to = pages[normal(from .. name)]

@@ -39,6 +39,26 @@ TEST_CASE("the glossary explains its words in two languages, in the same places"
   }
 }
 
+TEST_CASE("a chapter has the words that the glossary explains by it, or the beginnings of longer ones") {
+  static const std::regex bracket(" \\(.*"), comma("\u3001"), part("([^ ,]+)");
+  for (const Entry& entry : entries_of(orrery::contents(root / "apps/book/glossary.md"))) {
+    CAPTURE(entry.word);
+    std::string english, chinese;
+    for (const std::string& text : entry.place[0] == '[' ? Words{} : texts_of_chapter(std::stoi(entry.place))) {
+      english += lower_case(orrery::contents(root / text));
+      chinese += lower_case(orrery::contents(root / in_chinese(text)));
+    }
+    if (english.empty()) continue;
+    std::erase(chinese, '\n');
+    const std::string word = std::regex_replace(lower_case(entry.word), bracket, "");
+    for (const std::string& one : matches_in(word, part)) CHECK(english.find(one.substr(0, 5)) != one.npos);
+    bool said = chinese.find(word) != word.npos;  // a text in Chinese may keep the English name
+    for (const std::string& one : matches_in(std::regex_replace(lower_case(entry.chinese), comma, " "), part))
+      said |= chinese.find(one) != one.npos;
+    CHECK(said);
+  }
+}
+
 TEST_CASE("the files that the glossary names are there") {
   static const std::regex file("`([a-z_/]+\\.(?:h|cpp))`");
   const std::string text = orrery::contents(root / "apps/book/glossary.md");

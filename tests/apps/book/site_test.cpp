@@ -5,19 +5,12 @@
 #include <set>
 
 #include "tests/apps/chromium.h"
-#include "tests/style_source.h"
+#include "tests/text.h"
 
 using namespace orrery;
 namespace fs = std::filesystem;
 
 namespace {
-
-// What a pattern's first group matches in a text.
-std::vector<std::string> all_of(const std::string& text, const std::regex& pattern) {
-  std::vector<std::string> found;
-  for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) found.push_back((*at)[1]);
-  return found;
-}
 
 bool can_make_site() {
   return tools::are_there({"pandoc"}) && tools::is_there(fs::exists("/usr/share/nodejs/prismjs"), "node-prismjs");
@@ -61,10 +54,10 @@ std::string broken_links(const fs::path& site, const std::map<std::string, std::
   static const std::regex target("(?:href|src)=\"([^\"]*)\""), id("\\sid=\"([^\"]*)\"");
   std::map<std::string, std::set<std::string>> places;
   for (const auto& [path, page] : pages)
-    for (const std::string& name : all_of(page, id)) places[path].insert(name);
+    for (const std::string& name : style::matches_in(page, id)) places[path].insert(name);
   std::string broken;
   for (const auto& [path, page] : pages) {
-    for (const std::string& link : all_of(page, target)) {
+    for (const std::string& link : style::matches_in(page, target)) {
       if (link.starts_with("https://") || link.starts_with("data:")) continue;
       const std::string name = link.substr(0, link.find('#')),
                         anchor = link.substr(std::min(name.size() + 1, link.size()));
@@ -136,7 +129,8 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
   CHECK(pages.at("trace.html").find("href=\"apps/book/index.html\"") != std::string::npos);
   CHECK(pages.at("apps/book/ch5/exercises/7_muon.cpp.html").find("ch5/optimisers.html#exercise-5.7\">") !=
         std::string::npos);
-  std::string paths = "\"trace.html\", \"core/tensor.h.html\", \"apps/book/ch4/exercises/2_softmax.cpp.html\"";
+  std::string paths =
+      "\"trace.html\", \"trace.zh.html\", \"core/tensor.h.html\", \"apps/book/ch4/exercises/2_softmax.cpp.html\"";
   size_t with_commands = 0, with_commands_in_chinese = 0, pictures_in_chinese = 0;
   for (const std::string& text : texts()) {
     std::string path = std::regex_replace(text, std::regex("README"), "index");
@@ -148,7 +142,7 @@ TEST_CASE("browser: the book's site has every text, its links resolve, and a pho
     CHECK(program::times(pages.at(path), "<math display=\"block\"") == program::times(markdown, "$$") / 2);
     const bool chinese = text.ends_with(".zh.md");
     static const std::regex picture("<img\\s+src=\"([^\"]+)\"");
-    for (const std::string& name : all_of(pages.at(path), picture)) {
+    for (const std::string& name : style::matches_in(pages.at(path), picture)) {
       CHECK(name.ends_with(".zh.svg") == chinese);
       pictures_in_chinese += chinese;
     }

@@ -261,6 +261,19 @@ inline Words link_problems(const Chapter& chapter, bool (*exists)(const std::str
   return found;
 }
 
+/// Formulas in answers that are plain text: x^2, sqrt(2), d_k or a * b outside of inline code and of $...$.
+inline Words formula_problems(const Chapter& chapter) {
+  static const std::regex typeset("`[^`]*`|\\$[^$]*\\$"), answer("<summary>(?:Answer|答案)</summary>([^<]*)");
+  static const std::regex formula("([0-9A-Za-z)]\\^|sqrt\\(|[A-Za-z]_[0-9A-Za-z]|[0-9A-Za-z)] [*+/=] [0-9A-Za-z(])");
+  std::string text;
+  for (const std::string& line : chapter.text.prose) text += line + ' ';
+  Words found;
+  for (const std::string& one : matches_in(std::regex_replace(text, typeset, "~"), answer))
+    for (const std::string& plain : matches_in(one, formula))
+      found.push_back(chapter.at(1) + "plain formula: " + plain);
+  return found;
+}
+
 /// The commands of a block for the shell, each command of a pipe by itself, without comments and without variables
 /// before them.
 inline Words commands_of(const Block& block) {

@@ -75,9 +75,9 @@ void check_chapter(int number) {
     add(measured_problems(parts));
     add(exercise_problems(parts));
     for (const Chapter& part : parts)
-      for (const Words& problems :
-           {excerpt_problems(part, lines_of), output_problems(part), number_problems(part), length_problems(part),
-            link_problems(part, stands_in_tree), command_problems(part, stands_in_tree, help_of)})
+      for (const Words& problems : {excerpt_problems(part, lines_of), output_problems(part), number_problems(part),
+                                    length_problems(part), formula_problems(part), link_problems(part, stands_in_tree),
+                                    command_problems(part, stands_in_tree, help_of)})
         add(problems);
   }
   for (size_t i = 0; i < english.size(); ++i) add(translation_problems(chinese[i], english[i]));
@@ -197,6 +197,15 @@ TEST_CASE("a text that is too long is found; what is folded away does not count"
         "");
   CHECK(report(length_problems(chapter_saying(lines + folded + "\nend\n"))) ==
         "\napps/book/ch4/README.md:300: 301 lines");
+}
+
+TEST_CASE("a formula in an answer that is plain text is found, and none elsewhere") {
+  const auto problems = [](const std::string& answer) {
+    return without_place(formula_problems(
+        chapter_saying("a_b\n<summary>Answer</summary>\n" + answer + "\n</details>\n<summary>Hint</summary>x^2\n")));
+  };
+  CHECK(problems("$x^2 = \\sqrt{2}$, `a * b`, 1/2, -1, a - b, [0, 2], $d_k\n+ 1$") == "");
+  CHECK(problems("2^24, sqrt(2), d_k\n* 2") == "\nplain formula: 2^\nplain formula: sqrt(\nplain formula: d_k");
 }
 
 TEST_CASE("a command that there is not is found") {

@@ -1,4 +1,4 @@
-// Chapter 2. What the tests of operations share: values, gradients, errors and threads in one line each.
+// Chapter 2. What the tests of operations share: values, gradients and errors in one line each.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -32,16 +32,6 @@ template <class F> Tensor value_and_gradients(const F& f, const std::vector<Tens
   std::vector<Tensor> parts{y.value().reshape({-1})};
   for (const Variable& input : x) parts.push_back(input.gradient().reshape({-1}));
   return concat(parts, 0);
-}
-
-/// True when value and gradients have the same bits for 1, 2, 3, 4 and 8 threads, in f32 and f64.
-template <class F> bool thread_proof(const F& f, const std::vector<Shape>& shapes) {
-  for (const Dtype dtype : {f32, f64}) {
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < shapes.size(); ++i) inputs.push_back(normal(shapes[i], 40 + i, dtype));
-    if (!same_for_any_threads([&] { return value_and_gradients(f, inputs); })) return false;
-  }
-  return true;
 }
 
 /// dL/dx for L = sum(f(x)).

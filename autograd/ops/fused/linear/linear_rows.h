@@ -40,11 +40,4 @@ static void linear_rows(Mat<const T> x, Mat<const T> W, const T* b, Mat<T> y, co
   gemm<T>(x, W, y, Trans::b, before, after);
 }
 
-/// dW = dy^T x, added to input `i`'s gradient if there is one already; nothing if it is not wanted.
-template <class T> static void add_weight_gradient(Grads& dx, size_t i, Mat<const T> dy, Mat<const T> x) {
-  if (!dx.wanted(i)) return;
-  const GradientBuffer into = dx.into(i);
-  gemm<T>(dy, x, Mat<T>(into.buffer.write<T>(), dy.cols, x.cols), Trans::a, !into.is_new);
-}
-
 }  // namespace orrery::kernels

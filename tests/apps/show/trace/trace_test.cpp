@@ -248,6 +248,17 @@ TEST_CASE("browser: a step shows its box, its numbers, its code and what flows")
   CHECK(first.find("<g class=\"edge\" data-from=\"src_embed\" data-to=\"encoder.layers.0.norm1\"") != first.npos);
 }
 
+TEST_CASE("browser: in Chinese the page says nothing in English but code, formulas and the model's words") {
+  std::string page = trace_page(traced_pass());
+  page.replace(page.find("lang=\"en\""), 9, "lang=\"zh\"");
+  page.insert(page.rfind("</body>"),
+              "<script>document.querySelectorAll('pre, code, script, .shapes, .token').forEach((e) => e.remove());"
+              "const intro = byId('intro'); intro.textContent = intro.textContent.slice(0, 5);"
+              "intro.append(String(document.body.textContent.match(/[A-Za-z]{3,} [a-z]{3,}/g)));</script>");
+  for (const char* step : {"#step=1", "#step=61", "#step=62", "#step=100"})
+    CHECK(text_of_id(browser::dom_of_page(page, step), "intro") == "论文的模型null");
+}
+
 TEST_CASE("browser: gradients of weights are written out, but not rows of more than 16 numbers") {
   static const std::regex of_weight("data-tip=\"dW\\[0, 1\\] = (-?[0-9.]+)\"[^>]*>\\1<");
   CHECK(std::regex_search(dom_of("#step=65"), of_weight));
