@@ -1,6 +1,5 @@
-// Chapter 5. What chapters 4 to 8 say and ask their readers to try: layer norm's gradient, a gated layer of one's own,
-// the order of rows, LoRA, shared keys, one long step; and their numbers of measured speed, those of the bench's
-// tables.
+// Chapter 4. What chapters 4 to 8 say: layer norm's gradient, the order of rows, shared keys, one long step; and their
+// numbers of measured speed, those of the bench's tables.
 #include <doctest/doctest.h>
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,6 @@
 #include "core/mask.h"
 #include "core/tensor_ops.h"
 #include "nn/attention/attention.h"
-#include "nn/check/gradcheck.h"
 #include "nn/generate/decoding.h"
 #include "nn/layers/linear.h"
 #include "nn/positions/positional_encoding.h"
@@ -19,76 +17,6 @@
 
 using namespace orrery;
 using namespace orrery::style;
-
-namespace {
-
-// "GLU variants improve Transformer" (Shazeer 2020), equation 6: FFN_SwiGLU.
-struct GatedFeedForward : nn::Module {
-  nn::Linear linear1, linear2, linear3;
-  GatedFeedForward(i64 d_model, i64 d_ff, Rng& rng)
-      : linear1(d_model, d_ff, rng), linear2(d_model, d_ff, rng), linear3(d_ff, d_model, rng) {}
-  Variable operator()(const Variable& x) const { return linear3(linear1(x) * silu(linear2(x))); }
-  void visit(nn::Visitor& v) override {
-    v("linear1", linear1);
-    v("linear2", linear2);
-    v("linear3", linear3);
-  }
-};
-
-// The same layer, of which one part is forgotten in `visit`.
-struct Forgetful : GatedFeedForward {
-  using GatedFeedForward::GatedFeedForward;
-  void visit(nn::Visitor& v) override {
-    v("linear1", linear1);
-    v("linear3", linear3);
-  }
-};
-
-struct Network : nn::Module {
-  nn::Linear linear1, linear2;
-  Network(i64 hidden, Rng& rng) : linear1(2, hidden, rng), linear2(hidden, 2, rng) {}
-  Variable operator()(const Variable& x) const { return linear2(tanh(linear1(x))); }
-  void visit(nn::Visitor& v) override {
-    v("linear1", linear1);
-    v("linear2", linear2);
-  }
-};
-
-}  // namespace
-
-TEST_CASE("exercise 5: a gated layer of one's own is proven by one line") {
-  Rng rng(5);
-  GatedFeedForward layer(4, 6, rng);
-  nn::to(layer, f64);
-  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
-  CHECK(nn::gradcheck(
-      layer, [&](const Variable& v) { return layer(v); }, x));
-  CHECK(layer.parameter_count() == 3 * 4 * 6 + 6 + 6 + 4);
-}
-
-TEST_CASE("exercise 5: a part that visit does not name is found by the same line") {
-  Rng rng(5);
-  Forgetful layer(4, 6, rng);
-  nn::to(layer.linear2, f64);
-  nn::to(layer, f64);
-  const std::vector<Tensor> x = {randn({3, 4}, rng, f64)};
-  CHECK_FALSE(nn::gradcheck(
-      layer, [&](const Variable& v) { return layer(v); }, x));
-}
-
-TEST_CASE("exercise 5: SGD with momentum learns exclusive or") {
-  Rng rng(5);
-  Network network(8, rng);
-  const Variable x = constant(Tensor::of<float>({4, 2}, {0, 0, 0, 1, 1, 0, 1, 1}));
-  const Tensor labels = Tensor::of<i32>({4}, {0, 1, 1, 0});
-  optim::SGD sgd(network.parameters(), {.momentum = 0.9});
-  for (i64 step = 1; step <= 400; ++step) {
-    backward(cross_entropy(network(x), labels));
-    sgd.step(optim::warmup_cosine(step, 0.3, 20, 400));
-  }
-  CHECK(same_bits(argmax(network(x).value()), labels));
-  CHECK(cross_entropy(network(x), labels).item() < 0.1);
-}
 
 TEST_CASE("exercise 4: in each row, layer norm's dx sums to 0, and dx n to eps r^3 times the sum of dy n") {
   for (const double eps : {1e-14, 1e-5, 0.5}) {
@@ -130,34 +58,6 @@ TEST_CASE("rows in another order come out in that order, unless a mask or positi
   CHECK(change_by_reversing(layer, Mask(), x, reversed) < 1e-12);
   CHECK(change_by_reversing(layer, Mask::causal(), x, reversed) > 1e-2);
   CHECK(change_by_reversing(layer, Mask(), positions(x), positions(reversed)) > 1e-2);
-}
-
-TEST_CASE("scores of turned queries and keys stay the same when all positions move on by 100") {
-  const auto turned = [](const Tensor& x, i64 first) {  // x [n, 2]: one pair of columns, turned by its position
-    Tensor y = x.clone();
-    for (i64 i = 0; i < x.size(0); ++i) {
-      const double c = std::cos(static_cast<double>(first + i)), s = std::sin(static_cast<double>(first + i));
-      y.write<double>()[2 * i] = x.at(2 * i) * c - x.at(2 * i + 1) * s;
-      y.write<double>()[2 * i + 1] = x.at(2 * i) * s + x.at(2 * i + 1) * c;
-    }
-    return y;
-  };
-  Rng rng(6);
-  const Tensor Q = randn({n, 2}, rng, f64), K = randn({n, 2}, rng, f64);
-  const auto scores = [&](i64 first) { return matmul(turned(Q, first), turned(K, first), Trans::b); };
-  CHECK(std::sqrt(sum_of_squares(scores(100) - scores(0))) < 1e-12);
-  CHECK(std::sqrt(sum_of_squares(matmul(turned(Q, 100), turned(K, 0), Trans::b) - scores(0))) > 0.1);
-}
-
-TEST_CASE("LoRA's B A, added to the weight W, gives the same map as W beside B A") {
-  Rng rng(3);
-  nn::Linear layer(6, 5, rng);
-  nn::to(layer, f64);
-  const Tensor A = randn({2, 6}, rng, f64), B = randn({5, 2}, rng, f64);
-  const Variable x = constant(randn({4, 6}, rng, f64));
-  const Tensor with = layer(x).value() + matmul(matmul(x.value(), A, Trans::b), B, Trans::b);
-  add_in_place(layer.weight.mutable_value(), matmul(B, A));
-  CHECK(std::sqrt(sum_of_squares(layer(x).value() - with)) < 1e-12);
 }
 
 TEST_CASE("with one head, shared keys are that head's own") {
