@@ -3,6 +3,7 @@
 // Answer: without distances the model guesses. "Train Short, Test Long" (Press, Smith, Lewis 2022) adds -slope |j - i|
 //   to the scores: no table of positions runs out, and 192 tokens work as well as the 24 of training.
 #include <cmath>
+#include <iomanip>
 #include <iostream>
 
 #include "core/tensor_ops.h"
@@ -11,12 +12,14 @@
 #include "optim/optim.h"
 
 using namespace orrery;
-struct Alibi : nn::ScoreBias {  // for 8 heads, with the slopes 1/2, 1/4, ..., 1/256 (section 3)
+struct Alibi : nn::ScoreBias {
+  i64 heads;  // h, with the slopes 2^(-8/h), 2^(-16/h), ..., 1/256 (section 3)
+  explicit Alibi(i64 heads) : heads(heads) {}
   Variable operator()(i64 n, i64 m, Dtype dtype) const override {
-    Tensor bias = Tensor::empty({8, n + m - 1}, f64);
+    Tensor bias = Tensor::empty({heads, n + m - 1}, f64);
     double* entry = bias.write<double>();
-    for (i64 k = 1; k <= 8; ++k)  // entry e of a head is for keys e - m + 1 positions after the query
-      for (i64 e = 0; e < n + m - 1; ++e) *entry++ = -std::exp2(-k) * std::abs(e - m + 1);
+    for (i64 k = 1; k <= heads; ++k)  // entry e of a head is for keys e - m + 1 positions after the query
+      for (i64 e = 0; e < n + m - 1; ++e) *entry++ = -std::exp2(-8.0 * k / heads) * std::abs(e - m + 1);
     return constant(bias.to(dtype));
   }
   void visit(nn::Visitor&) override {}
@@ -25,7 +28,7 @@ struct Alibi : nn::ScoreBias {  // for 8 heads, with the slopes 1/2, 1/4, ..., 1
 nn::MultiHeadAttention attention_of(i64 d_model, bool distances, Rng& rng) {
   nn::MultiHeadAttention attention(d_model, 8, rng);
   attention.own_mask = Mask::causal() & Mask::window(16);
-  if (distances) attention.score_bias = Alibi();
+  if (distances) attention.score_bias = Alibi(8);
   return attention;
 }
 
@@ -49,7 +52,21 @@ double tested(bool distances, i64 tested_length) {
   }
 }
 
+// Query 3's scores for keys 0 to 3 in each of four heads, and its weights, if q k / sqrt(d_k) is 1 for every key.
+void by_hand() {
+  const Tensor rows = full({4, 4}, 1, f64) + slice(Alibi(4)(4, 4, f64).value(), 1, 0, 4);
+  const Tensor weights = softmax(constant(rows)).value();
+  std::cout << std::fixed << std::setprecision(4);
+  for (i64 k = 0; k < 4; ++k) {
+    for (i64 j = 0; j < 4; ++j) std::cout << std::setw(9) << rows(k, j);
+    std::cout << "   weights";
+    for (i64 j = 0; j < 4; ++j) std::cout << std::setw(8) << weights(k, j);
+    std::cout << '\n';
+  }
+}
+
 int main() {
+  by_hand();
   const auto make = [](Rng& rng) { return attention_of(8, true, rng); };
   const auto run = [](const nn::MultiHeadAttention& f, const Variable& x, nn::Pass& p) { return f(x, Mask(), p); };
   const Proof proof = nn::prove("ALiBi in a window", make, run, {{1, 18, 8}});

@@ -169,7 +169,7 @@ local function read_entry(word, chinese, sentence, where)
   tips[id] = {en = known and known.en or tip, zh = tip}
   for one in (known and '' or word:gsub(' %(.*', '') .. '、' .. chinese .. '、'):lower():gsub(', ', '、'):gmatch('(.-)、') do
     terms[one] = terms[one] or {}
-    table.insert(terms[one], {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
+    table.insert(terms[one], 1, {id = id, chapter = where, only_there = word:match('%(') or everyday:find(' ' .. one .. ' ', 1, true)})
   end
   add_to_index(address(path) .. '#' .. id, title(path), word .. ', ' .. chinese, sentence)
   where = where:gsub('^%d+$', '[%0](ch%0/README' .. (known and '.zh' or '') .. '.md#word-' .. id .. ')')
