@@ -1,12 +1,12 @@
 // Chapter 9. Milestone own.4: attention that reverses.
 //
-// One head (6.3) and positions (6.2), and no other layer: the query of place t must find the key of place 7 - t.
+// One head (6.2) and positions (6.5), and no other layer: the query of place t must find the key of place 7 - t.
 #include "apps/book/own/sequences.h"
 
 namespace own {
 
 Value open_head(Value Q, Value K, Value V) {
-  return Q.tape->record({Q, K, V}, [](auto& in) { return mine_6_3::my_attention(in[0], in[1], in[2]); });
+  return Q.tape->record({Q, K, V}, [](auto& in) { return mine_6_2::my_attention(in[0], in[1], in[2]); });
 }
 
 struct Reverser {

@@ -1,4 +1,4 @@
-// Chapter 9. Tokens with positions (1.4, 6.2), and attention of several heads, for the milestones from own.4 on.
+// Chapter 9. Tokens with positions (1.4, 6.5), and attention of several heads, for the milestones from own.4 on.
 #pragma once
 
 #include "apps/book/own/framework.h"
@@ -14,7 +14,7 @@ struct Embedding {
   /// ids [B, T] to [B T, width]: a row of the table is a product with a one-hot row.
   Value operator()(Tape& tape, const Tensor& ids) const {
     const i64 B = ids.size(0), T = ids.size(1);
-    const Tensor places = mine_6_2::my_sinusoids(T, width), one_hot = mine_1_4::my_one_hot(ids.reshape({B * T}), words);
+    const Tensor places = mine_6_5::my_sinusoids(T, width), one_hot = mine_1_4::my_one_hot(ids.reshape({B * T}), words);
     return matmul(tape.input(one_hot), tape.weight(table)) +
            tape.input(broadcast_to(places.reshape({1, T, width}), {B, T, width}).reshape({B * T, width}));
   }

@@ -30,22 +30,7 @@ void grade(Grader& g) {
       });
 }
 
-#elif EXERCISE == 2  // the sinusoidal encodings
-
-void grade(Grader& g) {
-  g.equal("position 0", Tensor::of<double>({1, 4}, {0, 1, 0, 1}),
-          "The sine of 0 is 0, its cosine 1. Which columns hold sines?", [] { return my_sinusoids(3, 4).rows(0, 1); });
-  g.equal("position 1 with two columns", Tensor::of<double>({1, 2}, {std::sin(1.0), std::cos(1.0)}),
-          "The sine and the cosine of a pair have one angle.", [] { return my_sinusoids(2, 2).rows(1, 2); });
-  g.equal("position 1 with four columns",
-          Tensor::of<double>({1, 4}, {std::sin(1.0), std::cos(1.0), std::sin(0.01), std::cos(0.01)}),
-          "Columns 0 and 1 share a frequency, and so do columns 2 and 3. What is 10000^(2i / d_model) for i = 1?",
-          [] { return my_sinusoids(3, 4).rows(1, 2); });
-  g.equal("50 positions with 16 columns", nn::sinusoidal_table(50, 16),
-          "Is the angle the position times the frequency of its pair of columns?", [] { return my_sinusoids(50, 16); });
-}
-
-#elif EXERCISE == 3  // scaled dot-product attention
+#elif EXERCISE == 2  // scaled dot-product attention
 
 // For random queries and keys of 256 columns. Where V is the identity, the result is the weights.
 double largest_weight() {
@@ -98,7 +83,55 @@ void grade(Grader& g) {
               });
 }
 
-#elif EXERCISE == 4  // rotary positions
+#elif EXERCISE == 4  // the backward of attention
+
+void grade(Grader& g) {
+  constexpr i64 n = 2, m = 3, d_k = 4, d_v = 5;
+  Rng rng(6);
+  const Tensor Q = randn({n, d_k}, rng, f64), K = randn({m, d_k}, rng, f64), V = randn({m, d_v}, rng, f64);
+  const Tensor dO = randn({n, d_v}, rng, f64);
+  // The gradient of input `which` by the student's backward, or by the tape of the operations it is made of.
+  const auto gradient = [=](size_t which, bool by_student) {
+    const std::vector<Variable> x{parameter(Q.clone()), parameter(K.clone()), parameter(V.clone())};
+    const Variable scores = matmul(x[0], x[1], Trans::b) * (1 / std::sqrt(static_cast<double>(d_k)));
+    backward(by_student ? my_attention(x[0], x[1], x[2]) : matmul(softmax(scores), x[2]), dO);
+    return x[which].gradient();
+  };
+  g.check("backward of 2 queries and 3 keys has no error",
+          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose?",
+          [=] { return gradient(0, true).defined(); });
+  g.equal("dV", gradient(2, false), "O = P V: what is dV for this product?", [=] { return gradient(2, true); });
+  g.check("where all keys are equal to 1, dQ is 0: each row of dS adds up to 0",
+          "The weights of a row always add up to 1. What does softmax subtract from dP?", [=] {
+            const Variable q = parameter(Q.clone());
+            backward(my_attention(q, constant(full({m, d_k}, 1, f64)), constant(V)), dO);
+            return sum_of_squares(q.gradient()) < 1e-24;
+          });
+  g.equal("dQ", gradient(0, false),
+          "From dO to dP, from dP to dS by softmax, from dS to dQ. S is Q K^T times a factor.",
+          [=] { return gradient(0, true); });
+  g.equal("dK", gradient(1, false), "From dS to dK: k_j is used in the scores of every query.",
+          [=] { return gradient(1, true); });
+  g.prove("the whole proof", "Only what is Saved may be read in backward, and nothing may be written to it.",
+          sample_of("my_attention", my_attention, {{2, 4}, {3, 4}, {3, 5}}));
+}
+
+#elif EXERCISE == 5  // the sinusoidal encodings
+
+void grade(Grader& g) {
+  g.equal("position 0", Tensor::of<double>({1, 4}, {0, 1, 0, 1}),
+          "The sine of 0 is 0, its cosine 1. Which columns hold sines?", [] { return my_sinusoids(3, 4).rows(0, 1); });
+  g.equal("position 1 with two columns", Tensor::of<double>({1, 2}, {std::sin(1.0), std::cos(1.0)}),
+          "The sine and the cosine of a pair have one angle.", [] { return my_sinusoids(2, 2).rows(1, 2); });
+  g.equal("position 1 with four columns",
+          Tensor::of<double>({1, 4}, {std::sin(1.0), std::cos(1.0), std::sin(0.01), std::cos(0.01)}),
+          "Columns 0 and 1 share a frequency, and so do columns 2 and 3. What is 10000^(2i / d_model) for i = 1?",
+          [] { return my_sinusoids(3, 4).rows(1, 2); });
+  g.equal("50 positions with 16 columns", nn::sinusoidal_table(50, 16),
+          "Is the angle the position times the frequency of its pair of columns?", [] { return my_sinusoids(50, 16); });
+}
+
+#elif EXERCISE == 6  // rotary positions
 
 void grade(Grader& g) {
   Rng rng(6);
@@ -130,39 +163,6 @@ void grade(Grader& g) {
     my_rotary(q, 2);
     return same_bits(before, q);
   });
-}
-
-#elif EXERCISE == 5  // the backward of attention
-
-void grade(Grader& g) {
-  constexpr i64 n = 2, m = 3, d_k = 4, d_v = 5;
-  Rng rng(6);
-  const Tensor Q = randn({n, d_k}, rng, f64), K = randn({m, d_k}, rng, f64), V = randn({m, d_v}, rng, f64);
-  const Tensor dO = randn({n, d_v}, rng, f64);
-  // The gradient of input `which` by the student's backward, or by the tape of the operations it is made of.
-  const auto gradient = [=](size_t which, bool by_student) {
-    const std::vector<Variable> x{parameter(Q.clone()), parameter(K.clone()), parameter(V.clone())};
-    const Variable scores = matmul(x[0], x[1], Trans::b) * (1 / std::sqrt(static_cast<double>(d_k)));
-    backward(by_student ? my_attention(x[0], x[1], x[2]) : matmul(softmax(scores), x[2]), dO);
-    return x[which].gradient();
-  };
-  g.check("backward of 2 queries and 3 keys has no error",
-          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose?",
-          [=] { return gradient(0, true).defined(); });
-  g.equal("dV", gradient(2, false), "O = P V: what is dV for this product?", [=] { return gradient(2, true); });
-  g.check("where all keys are equal to 1, dQ is 0: each row of dS adds up to 0",
-          "The weights of a row always add up to 1. What does softmax subtract from dP?", [=] {
-            const Variable q = parameter(Q.clone());
-            backward(my_attention(q, constant(full({m, d_k}, 1, f64)), constant(V)), dO);
-            return sum_of_squares(q.gradient()) < 1e-24;
-          });
-  g.equal("dQ", gradient(0, false),
-          "From dO to dP, from dP to dS by softmax, from dS to dQ. S is Q K^T times a factor.",
-          [=] { return gradient(0, true); });
-  g.equal("dK", gradient(1, false), "From dS to dK: k_j is used in the scores of every query.",
-          [=] { return gradient(1, true); });
-  g.prove("the whole proof", "Only what is Saved may be read in backward, and nothing may be written to it.",
-          sample_of("my_attention", my_attention, {{2, 4}, {3, 4}, {3, 5}}));
 }
 
 #endif

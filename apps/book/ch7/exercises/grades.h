@@ -82,7 +82,7 @@ void grade(Grader& g) {
           [] { return static_cast<double>(my_model_count(37000, 1024, 4096, 6)); });
 }
 
-#elif EXERCISE == 4  // greedy decoding
+#elif EXERCISE == 5  // greedy decoding
 
 void grade(Grader& g) {
   constexpr i32 bos = 1, no_token = -1;
@@ -118,7 +118,7 @@ void grade(Grader& g) {
           [&] { return written(eos, 2 * max_len); });
 }
 
-#elif EXERCISE == 5  // a cache of keys and values
+#elif EXERCISE == 6  // a cache of keys and values
 
 void grade(Grader& g) {
   constexpr i64 T = 6, d_k = 4, d_v = 3;
@@ -154,7 +154,7 @@ void grade(Grader& g) {
           [=] { return answer(6); });
 }
 
-#elif EXERCISE == 6  // beam search
+#elif EXERCISE == 7  // beam search
 
 constexpr i32 eos = 0;
 

@@ -1,4 +1,4 @@
-// Chapter 6. Exercise 6.5: the backward of attention.
+// Chapter 6. Exercise 6.4: the backward of attention.
 //
 // O = P V with P = softmax(S) and S = Q K^T / sqrt(d_k). The forward is given, and dV. Write the rest of the backward:
 // from dO to dQ and dK. Go back one equation at a time: derive what a product and a softmax of each row give, or recall
@@ -6,7 +6,7 @@
 //
 // matmul(a, b, Trans::a) is a^T b, matmul(a, b, Trans::b) is a b^T; sum(x, {-1}, true) adds up each row and keeps the
 // axis, with size 1. Shapes: Q [n, d_k], K [m, d_k], V [m, d_v], O [n, d_v].
-// Grade it:  apps/run exercise 6.5
+// Grade it:  apps/run exercise 6.4
 #include <cmath>
 
 #include "autograd/apply.h"
