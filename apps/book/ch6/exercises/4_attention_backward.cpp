@@ -1,8 +1,11 @@
 // Chapter 6. Exercise 6.4: the backward of attention.
 //
-// O = P V with P = softmax(S) and S = Q K^T / sqrt(d_k). The forward is given, and dV. Write the rest of the backward:
-// from dO to dQ and dK. Go back one equation at a time: derive what a product and a softmax of each row give, or recall
-// it from chapter 4.
+// Here no score gets beyond a cap c (Gemma 2, arXiv 2408.00118): O = P V with P = softmax(S) and
+//
+// S = c tanh(A), A = Q K^T / (c sqrt(d_k))
+//
+// The forward is given. Write the whole backward: from dO to dQ, dK and dV. Go back one equation at a time: softmax and
+// the products are those of the text, and chapter 3 has the slope of tanh.
 //
 // matmul(a, b, Trans::a) is a^T b, matmul(a, b, Trans::b) is a b^T; sum(x, {-1}, true) adds up each row and keeps the
 // axis, with size 1. Shapes: Q [n, d_k], K [m, d_k], V [m, d_v], O [n, d_v].
@@ -17,15 +20,17 @@ using namespace orrery;
 
 struct MyAttention {
   static constexpr std::string_view name = "my_attention";
-  Saved Q, K, V, P;
-  double factor = 1;  // 1 / sqrt(d_k)
+  double cap = 1, factor = 1;  // c, and 1 / sqrt(d_k)
+  Saved Q{}, K{}, V{}, S{}, P{};
 
   Tensor forward(const Tensor& q, const Tensor& k, const Tensor& v) {
     Q = q;
     K = k;
     V = v;
     factor = 1 / std::sqrt(static_cast<double>(q.size(1)));
-    const Tensor weights = softmax(constant(matmul(q, k, Trans::b) * factor)).value();
+    const Tensor scores = tanh(constant(matmul(q, k, Trans::b) * (factor / cap))).value() * cap;
+    const Tensor weights = softmax(constant(scores)).value();
+    S = scores;
     P = weights;
     return matmul(weights, v);
   }
@@ -33,8 +38,10 @@ struct MyAttention {
   void backward(const Tensor& dO, Grads& dx) {
     dx.add(0, Q.get());  // YOUR CODE: this is not dQ
     dx.add(1, K.get());  // YOUR CODE: this is not dK
-    dx.add(2, matmul(P, dO, Trans::a));
+    dx.add(2, V.get());  // YOUR CODE: this is not dV
   }
 };
 
-Variable my_attention(const Variable& Q, const Variable& K, const Variable& V) { return apply(MyAttention{}, Q, K, V); }
+Variable my_attention(const Variable& Q, const Variable& K, const Variable& V, double cap) {
+  return apply(MyAttention{.cap = cap}, Q, K, V);
+}
