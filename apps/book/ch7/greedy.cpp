@@ -1,7 +1,7 @@
 // Chapter 7. Greedy decoding can miss the likeliest sentence.
 // Question: does taking the likeliest token at each step give the likeliest sentence?
 // Answer: no. Below, "the" is the likeliest first word, yet each sentence that begins with it is less likely than
-//   "a cat". A search that keeps the two best beginnings finds it; that is exercise 7.6.
+//   "a cat". A search that keeps the two best beginnings finds it; that is exercise 7.7.
 #include <cmath>
 #include <functional>
 #include <iomanip>

@@ -1,13 +1,9 @@
 // Chapter 9. Milestone own.4: attention that reverses.
 //
-// One head (6.3) and positions (6.2), and no other layer: the query of place t must find the key of place 7 - t.
+// One head (6.2, 6.3) and positions (6.5), and no other layer: the query of place t must find the key of place 7 - t.
 #include "apps/book/own/sequences.h"
 
 namespace own {
-
-Value open_head(Value Q, Value K, Value V) {
-  return Q.tape->record({Q, K, V}, [](auto& in) { return mine_6_3::my_attention(in[0], in[1], in[2]); });
-}
 
 struct Reverser {
   Weights weights;
@@ -16,9 +12,9 @@ struct Reverser {
   Linear output{weights, width, words};
 
   // Scores of each place's letter, for sequences [B, length]: [B length, words].
-  Value operator()(Tape& tape, const Tensor& sequences, const Head& head = open_head) const {
+  Value operator()(Tape& tape, const Tensor& sequences, const mine_6_3::Attend& attend = mine_6_2::my_attention) const {
     const Value x = embedding(tape, sequences);
-    return output(attention(x, x, sequences.size(0), head));
+    return output(attention(x, x, {sequences.size(0), open_mask, attend}));
   }
   Tensor answers(const Tensor& sequences) const {
     Tape tape;
@@ -32,9 +28,10 @@ struct Reverser {
 void show_weights(const Reverser& model, const Tensor& sequence) {
   Tape tape;
   Tensor weights;
-  model(tape, sequence, [&](Value Q, Value K, Value V) {
-    weights = open_head(Q, K, tape.input(mine_1_4::my_one_hot(arange(length), length))).tensor();
-    return open_head(Q, K, V);
+  model(tape, sequence, [&](const Variable& Q, const Variable& K, const Variable& V, const Tensor& allowed) {
+    const Tensor identity = mine_1_4::my_one_hot(arange(length), length);
+    weights = mine_6_2::my_attention(Q, K, constant(identity), allowed).value();
+    return mine_6_2::my_attention(Q, K, V, allowed);
   });
   const std::string answer = text(model.answers(sequence), 0);
   std::cout << "\nWhat each letter that it writes looked at, the darker the more. Nobody told it to:\n\n        "

@@ -1,8 +1,8 @@
 // Chapter 9. Milestone own.5: a GPT that writes.
 //
 // It reads 100 sentences about animals and people, letter by letter, and then writes some of its own. Nobody tells it
-// what a word is. The writer of 0.4 takes the highest score; where each score gets a random number -ln(-ln u) added,
-// the highest one is a draw from their softmax (Gumbel's trick).
+// what a word is. It draws each letter (7.8) from the softmax (4.2) of the scores, and the writer of 0.4 takes what was
+// drawn.
 #include <fstream>
 #include <iterator>
 
@@ -38,13 +38,12 @@ struct Gpt {
   i64 tokens = static_cast<i64>(text.letters.size()), most = static_cast<i64>(text.longest);
   Weights weights{};
   Embedding embedding{weights, tokens};
-  Attention attention{weights, 2};
-  FeedForward feed_forward{weights};
+  EncoderParts layer{weights};
   Linear output{weights, width, tokens};
 
   Value operator()(Tape& tape, const Tensor& ids) const {
-    const Value x = embedding(tape, ids), y = add_and_norm(x, attention(x, x, ids.size(0), causal_head));
-    return output(add_and_norm(y, feed_forward(y)));
+    const View causal{ids.size(0), mine_6_1::my_causal_mask};
+    return output(mine_7_4::my_encoder_layer(embedding(tape, ids), causal, layer));
   }
   // The loss of some sentences: what is read and what is to be said are a place apart, and padding does not count.
   Value loss(Tape& tape, i64 sentences, Rng& rng) const {
@@ -64,9 +63,14 @@ struct Gpt {
   }
   std::string sentence(Rng& rng) const {
     std::string result;
-    const auto gumbel = [&] { return -std::log(-std::log(rng.uniform() + 1e-300)); };
+    const auto draw = [&](std::vector<double>& scores) {
+      const auto n = static_cast<i64>(scores.size());
+      const Tensor p = mine_4_2::my_softmax(constant(Tensor::of<double>({1, n}, scores))).value();
+      const size_t drawn = mine_7_8::my_sample({p.data<double>(), p.data<double>() + n}, 0.95, rng.uniform());
+      for (size_t i = 0; i < scores.size(); ++i) scores[i] = i == drawn;
+    };
     for (const i32 token : write(
-             most, [&](Tape&tape, const Tensor&ids) { return (*this)(tape, ids); }, gumbel))
+             most, [&](Tape&tape, const Tensor&ids) { return (*this)(tape, ids); }, draw))
       result += text.letters[static_cast<size_t>(token)];
     return result;
   }

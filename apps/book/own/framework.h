@@ -12,10 +12,10 @@
 
 namespace own {
 
-/// Numbers to be trained, f64, each with an Adam of its own (5.3).
+/// Numbers to be trained, f64, each with an Adam of its own (5.4).
 struct Weight {
   Tensor value;
-  std::vector<mine_5_3::MyAdam> adam;
+  std::vector<mine_5_4::MyAdam> adam;
 };
 
 /// All weights of a model. Their places in memory stay.
@@ -27,7 +27,7 @@ struct Weights {
   Weight* make(const Shape& shape, double bound = 0) {
     const auto count = static_cast<size_t>(shape.count());
     all.push_back({bound > 0 ? rand_uniform(shape, -bound, bound, rng, f64) : zeros(shape, f64),
-                   std::vector<mine_5_3::MyAdam>(count)});
+                   std::vector<mine_5_4::MyAdam>(count)});
     return &all.back();
   }
 };
@@ -107,20 +107,20 @@ inline Value cross_entropy(Value logits, const std::vector<i64>& targets) {
   return logits.tape->record({logits}, [&](auto& x) { return mine_4_4::my_cross_entropy(x[0], targets); });
 }
 
-/// y = x W + b, drawn as 5.2 says.
+/// y = x W + b, drawn as 5.1 says.
 struct Linear {
   Weight *W, *b;
   Linear(Weights& weights, i64 in, i64 out)
-      : W(weights.make({in, out}, mine_5_2::xavier_bound(in, out))), b(weights.make({out})) {}
+      : W(weights.make({in, out}, mine_5_1::xavier_bound(in, out))), b(weights.make({out})) {}
   Value operator()(Value x) const { return matmul(x, x.tape->weight(W)) + x.tape->weight(b); }
 };
 
-/// A step of training: the walk back, gradients clipped to a norm of 1 (5.4), and Adam for every number.
+/// A step of training: the walk back, gradients clipped to a norm of 1 (5.5), and Adam for every number.
 inline void step(Weights& weights, Value loss, double rate) {
   loss.tape->walk(loss);
   std::vector<Tensor> gradients;
   for (Weight& weight : weights.all) gradients.push_back(loss.tape->gradient(&weight).clone());
-  mine_5_4::my_clip(gradients, 1.0);
+  mine_5_5::my_clip(gradients, 1.0);
   for (size_t i = 0; i < gradients.size(); ++i) {
     Weight& weight = weights.all[i];
     const double* g = gradients[i].data<double>();
@@ -129,7 +129,7 @@ inline void step(Weights& weights, Value loss, double rate) {
   }
 }
 
-/// Trains with the paper's rate (5.1), which here also falls to 0 on a straight line. `loss` is that of a new batch on
+/// Trains with the paper's rate (5.3), which here also falls to 0 on a straight line. `loss` is that of a new batch on
 /// a new tape; `say` tells what has been reached.
 inline void teach(Weights& weights, i64 steps, const std::function<Value(Tape&)>& loss,
                   const std::function<std::string()>& say) {
@@ -138,7 +138,7 @@ inline void teach(Weights& weights, i64 steps, const std::function<Value(Tape&)>
     Tape tape;
     const Value of_batch = loss(tape);
     const double left = 1 - static_cast<double>(number - 1) / static_cast<double>(steps);
-    step(weights, of_batch, left * mine_5_1::my_noam(number, width, warmup));
+    step(weights, of_batch, left * mine_5_3::my_noam(number, width, warmup));
     progress(number, steps, of_batch.tensor().item(), say);
   }
 }

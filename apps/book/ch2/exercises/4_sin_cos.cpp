@@ -1,8 +1,8 @@
 // Chapter 2. Exercise 2.4: an operation with two outputs.
 //
-// sin x and cos x together. Its forward is given, and returns both. Write its backward: dy[0] and dy[1] are the
-// gradients of the loss with respect to the sine and to the cosine. An output that nothing was computed from has no
-// gradient: its dy[i].defined() is false.
+// The forward is given, and has two outputs, sin x and cos x: write the backward, where dy[0] is the gradient of the
+// loss with respect to the sine and dy[1] that with respect to the cosine. If the loss uses one output alone, the dy of
+// the other one is undefined (dy[i].defined() is false) and must not be read.
 // Grade it:  apps/run exercise 2.4
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"

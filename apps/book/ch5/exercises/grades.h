@@ -1,22 +1,6 @@
 // Chapter 5. Grades the exercises of this chapter: each part asks about the exercise of its number, EXERCISE, whose
 // file was read before.
-#if EXERCISE == 1  // the paper's learning rate
-
-void grade(Grader& g) {
-  const auto is = [&](const char* question, i64 step, double expected, const char* hint) {
-    g.equal(question, 1, hint, [=] { return my_noam(step, 64, 100) / expected; });
-  };
-  is("step 400: half of the peak", 400, 1.0 / 160,
-     "After the warm-up the rate falls with the root of the step. Is that the smaller term, or the larger one?");
-  is("step 1", 1, 1.0 / 8000,
-     "During warm-up the rate grows in proportion to the step. Is -3 / 2 in C++ the number you mean?");
-  is("step 50: half of the peak", 50, 1.0 / 160, "Between 1 and warmup the rate is a straight line through 0.");
-  is("the peak, at step 100", 100, 1.0 / 80, "At step = warmup both terms are equal.");
-  g.equal("d_model four times as large halves the rate", 0.5, "The factor d_model^(-1/2) belongs to both terms.",
-          [] { return my_noam(7, 256, 100) / my_noam(7, 64, 100); });
-}
-
-#elif EXERCISE == 2  // how wide to draw
+#if EXERCISE == 1  // how wide to draw
 
 double mean_square(const Tensor& x) { return dot(x, x) / static_cast<double>(x.count()); }
 
@@ -50,7 +34,59 @@ void grade(Grader& g) {
           "What is lost at one map is lost again at each of the others.", [] { return after_ten_maps(128); });
 }
 
-#elif EXERCISE == 3  // Adam's step
+#elif EXERCISE == 2  // a layer of your own
+
+// The names of all parameters, one after the other.
+std::string names() {
+  Rng rng(1);
+  GatedFeedForward layer(4, 6, rng);
+  std::string result;
+  for (const NamedParameter& p : layer.parameters()) result += p.name + " ";
+  return result;
+}
+
+void grade(Grader& g) {
+  g.equal("y of fixed weights", 10 * 3 / (1 + std::exp(-1.0)) + 5,
+          "silu(z) = z / (1 + e^-z) is applied to linear2's output alone.", [] {
+            Rng rng(1);
+            GatedFeedForward layer(1, 1, rng);
+            const auto set = [](nn::Linear& linear, double weight, double bias) {
+              linear = nn::Linear(parameter(full({1, 1}, weight, f64)), parameter(full({1}, bias, f64)));
+            };
+            set(layer.linear1, 2, 1);
+            set(layer.linear2, 1, 0);
+            set(layer.linear3, 10, 5);
+            return layer(constant(full({1, 1}, 1, f64))).item();
+          });
+  g.check("visit gives names, and none twice", "Each part needs a name of its own.", [] { return !names().empty(); });
+  g.check(
+      "visit names every parameter",
+      "What `visit` does not name is not trained. Are all members there, in their order and under their names?",
+      [] { return names() == "linear1.weight linear1.bias linear2.weight linear2.bias linear3.weight linear3.bias "; });
+  g.prove("the whole proof", "The call and `visit` must speak of the same three parts.", [] {
+    return nn::module_sample(
+        "GatedFeedForward", "", {{3, 4}}, [](Rng& rng) { return GatedFeedForward(4, 6, rng); },
+        [](const GatedFeedForward& layer, const Variable& x) { return layer(x); });
+  });
+}
+
+#elif EXERCISE == 3  // the paper's learning rate
+
+void grade(Grader& g) {
+  const auto is = [&](const char* question, i64 step, double expected, const char* hint) {
+    g.equal(question, 1, hint, [=] { return my_noam(step, 64, 100) / expected; });
+  };
+  is("step 400: half of the peak", 400, 1.0 / 160,
+     "After the warm-up the rate falls with the root of the step. Is that the smaller term, or the larger one?");
+  is("step 1", 1, 1.0 / 8000,
+     "During warm-up the rate grows in proportion to the step. Is -3 / 2 in C++ the number you mean?");
+  is("step 50: half of the peak", 50, 1.0 / 160, "Between 1 and warmup the rate is a straight line through 0.");
+  is("the peak, at step 100", 100, 1.0 / 80, "At step = warmup both terms are equal.");
+  g.equal("d_model four times as large halves the rate", 0.5, "The factor d_model^(-1/2) belongs to both terms.",
+          [] { return my_noam(7, 256, 100) / my_noam(7, 64, 100); });
+}
+
+#elif EXERCISE == 4  // Adam's step
 
 void grade(Grader& g) {
   g.check("the first step is a finite number", "What is 1 - beta^t if t is 0? Who counts the steps, and from where?",
@@ -88,7 +124,7 @@ void grade(Grader& g) {
       });
 }
 
-#elif EXERCISE == 4  // clip all gradients by their common norm
+#elif EXERCISE == 5  // clip all gradients by their common norm
 
 void grade(Grader& g) {
   const auto gradients = [] {
@@ -122,42 +158,6 @@ void grade(Grader& g) {
             my_clip(all, 10);
             return all[2];
           });
-}
-
-#elif EXERCISE == 5  // a layer of your own
-
-// The names of all parameters, one after the other.
-std::string names() {
-  Rng rng(1);
-  GatedFeedForward layer(4, 6, rng);
-  std::string result;
-  for (const NamedParameter& p : layer.parameters()) result += p.name + " ";
-  return result;
-}
-
-void grade(Grader& g) {
-  g.equal("y of fixed weights", 10 * 3 / (1 + std::exp(-1.0)) + 5,
-          "silu(z) = z / (1 + e^-z) is applied to linear2's output alone.", [] {
-            Rng rng(1);
-            GatedFeedForward layer(1, 1, rng);
-            const auto set = [](nn::Linear& linear, double weight, double bias) {
-              linear = nn::Linear(parameter(full({1, 1}, weight, f64)), parameter(full({1}, bias, f64)));
-            };
-            set(layer.linear1, 2, 1);
-            set(layer.linear2, 1, 0);
-            set(layer.linear3, 10, 5);
-            return layer(constant(full({1, 1}, 1, f64))).item();
-          });
-  g.check("visit gives names, and none twice", "Each part needs a name of its own.", [] { return !names().empty(); });
-  g.check(
-      "visit names every parameter",
-      "What `visit` does not name is not trained. Are all members there, in their order and under their names?",
-      [] { return names() == "linear1.weight linear1.bias linear2.weight linear2.bias linear3.weight linear3.bias "; });
-  g.prove("the whole proof", "The call and `visit` must speak of the same three parts.", [] {
-    return nn::module_sample(
-        "GatedFeedForward", "", {{3, 4}}, [](Rng& rng) { return GatedFeedForward(4, 6, rng); },
-        [](const GatedFeedForward& layer, const Variable& x) { return layer(x); });
-  });
 }
 
 #elif EXERCISE == 6  // one batch in several parts

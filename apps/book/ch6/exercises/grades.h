@@ -30,7 +30,222 @@ void grade(Grader& g) {
       });
 }
 
-#elif EXERCISE == 2  // the sinusoidal encodings
+#elif EXERCISE == 2  // scaled dot-product attention
+
+// Where every key is seen.
+Tensor attend(const Tensor& Q, const Tensor& K, const Tensor& V) {
+  return my_attention(constant(Q), constant(K), constant(V), full({Q.size(0), K.size(0)}, 1, Dtype::i32)).value();
+}
+
+Tensor identity(i64 n) {
+  Tensor result = zeros({n, n}, f64);
+  for (i64 i = 0; i < n; ++i) result(i, i) = 1;
+  return result;
+}
+
+void grade(Grader& g) {
+  const Tensor Q = Tensor::of<double>({3, 2}, {1, 0, 0, 2, 1, 1}), V = Tensor::of<double>({3, 2}, {2, 0, 0, 1, 1, 1});
+  const double e = std::exp(1 / std::sqrt(2.0)), total = 2 * e + 1;  // scores 1, 0, 1 before they are divided
+  g.equal("where all values are equal, the result is that value", full({2, 3}, 1, f64),
+          "The weights of one query add up to 1. Which axis does softmax run over?", [] {
+            Rng rng(6);
+            const Tensor q = randn({2, 4}, rng, f64), k = randn({5, 4}, rng, f64);
+            return attend(q, k, full({5, 3}, 1, f64));
+          });
+  g.equal("the same queries and keys with longer values", zeros({3, 2}, f64),
+          "How long the values are does not change the weights. Which size is d_k?", [&] {
+            return slice(attend(Q, Q, concat({V, V, V}, 1)), 1, 0, 2) - attend(Q, Q, V);
+          });
+  g.check(
+      "with 256 columns no key gets nearly all of the weight",
+      "The dot product of two long vectors is large, so that softmax is nearly one-hot. What does the paper do about "
+      "it?",
+      [] {
+        Rng rng(6);
+        const Tensor q = randn({8, 256}, rng, f64), k = randn({16, 256}, rng, f64);
+        return max(attend(q, k, identity(16))).item() < 0.9;  // where V is the identity, the result is the weights
+      });
+  g.equal("the first of three queries", Tensor::of<double>({1, 2}, {3 * e / total, (1 + e) / total}),
+          "These are the numbers of head 0 in the chapter. The scores are divided, but by which number?",
+          [&] { return attend(Q, Q, V).rows(0, 1); });
+  const double log2 = std::log(2.0), log3 = std::log(3.0);
+  const Tensor queries = Tensor::of<double>({2, 4}, {2, 0, 0, 0, 0, 2, 0, 0});
+  const Tensor keys =
+      Tensor::of<double>({5, 4}, {log3, 0, 0, 0, log2, 0, 0, 0, 0, 0, 0, 0, 0, 2 * log2, 0, 0, 0, 0, 0, 0});
+  const Tensor values = Tensor::of<double>({5, 3}, {8, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 8, 8, 0, 0});
+  g.equal("two queries, five keys, d_k = 4, d_v = 3", Tensor::of<double>({2, 3}, {4, 2, 2, 2, 1, 5}),
+          "The dot products are 2 log 3, 2 log 2, 0, 0, 0 and 0, 0, 0, 4 log 2, 0.",
+          [&] { return attend(queries, keys, values); });
+  const Tensor allowed = Tensor::of<i32>({3, 4}, {1, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0});
+  const Variable alike = constant(full({3, 2}, 1, f64)), four = constant(full({4, 2}, 1, f64));
+  const auto weights = [=] { return my_attention(alike, four, constant(identity(4)), allowed).value(); };
+  g.equal("four keys with equal scores: one query sees three of them, one sees two",
+          Tensor::of<double>({2, 4}, {1 / 3., 1 / 3., 0, 1 / 3., 0, 0.5, 0, 0.5}),
+          "Do the weights of the keys that a query sees add up to 1? What did softmax divide by?",
+          [=] { return weights().rows(0, 2); });
+  g.equal("a query that sees no key gets 0", zeros({1, 4}, f64),
+          "Where every score has -1e9 added, softmax sees no difference between the keys. Which weights does it give?",
+          [=] { return weights().rows(2, 3); });
+  g.gradients("the gradients of Q, K and V",
+              "Stay with Variables from beginning to end: a Tensor taken out of one has no gradient.", [=] {
+                Rng rng(6);
+                const auto random = [&](i64 rows, i64 columns) { return randn({rows, columns}, rng, f64); };
+                const std::vector<Tensor> inputs{random(3, 4), random(4, 4), random(4, 3)};
+                return checkable([=](const Variable& q, const Variable& k,
+                                     const Variable& v) { return my_attention(q, k, v, allowed); },
+                                 inputs);
+              });
+}
+
+#elif EXERCISE == 3  // several heads
+
+// Composed of the library's operations; each query sees a key.
+Variable one_head(const Variable& Q, const Variable& K, const Variable& V, const Tensor& allowed) {
+  const double factor = 1 / std::sqrt(static_cast<double>(Q.size(1)));
+  return matmul(softmax(matmul(Q, K, Trans::b) * factor + (allowed.to(f64) - 1.0) * 1e9), V);
+}
+
+void grade(Grader& g) {
+  const auto matrix = [](const std::vector<double>& numbers) { return Tensor::of<double>({4, 4}, numbers); };
+  const auto products = [](const std::vector<Variable>& W) {
+    const auto with = [](const Variable& M) { return [=](const Variable& in) { return matmul(in, M); }; };
+    return Projections{with(W.at(0)), with(W.at(1)), with(W.at(2)), with(W.at(3))};
+  };
+  const auto weights = [=](const Tensor& Q, const Tensor& K, const Tensor& V, const Tensor& O) {
+    return products({constant(Q), constant(K), constant(V), constant(O)});
+  };
+  const Tensor same = matrix({1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1});
+  const Tensor x = Tensor::of<double>({3, 4}, {1, 0, 2, 0, 0, 2, 0, 1, 1, 1, 1, 1});
+  const Tensor memory = concat({x * 2.0, x.rows(0, 2)}, 0), random = [] {
+    Rng rng(6);
+    return randn({4, 4}, rng, f64);
+  }();
+  const Tensor mask = Tensor::of<i32>({3, 5}, {1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1});
+  // What each of two heads is given, side by side, if the matrices change nothing.
+  struct Given {
+    std::vector<Tensor> Q, K, allowed;
+  };
+  const auto given = [=] {
+    Given result;
+    my_multi_head(constant(x), constant(memory), weights(same, same, same, same), 2, mask,
+                  [&](const Variable& Q, const Variable& K, const Variable& V, const Tensor& allowed) {
+                    result.Q.push_back(Q.value());
+                    result.K.push_back(K.value());
+                    result.allowed.push_back(allowed);
+                    return one_head(Q, K, V, full({Q.size(0), K.size(0)}, 1, Dtype::i32));
+                  });
+    return result;
+  };
+  // With heads that give back their queries.
+  const auto of_queries = [=](const Tensor& O) {
+    return my_multi_head(constant(x), constant(memory), weights(random, same, same, O), 2, mask,
+                         [](const Variable& Q, const Variable&, const Variable&, const Tensor&) { return Q * 2.0; })
+        .value();
+  };
+  g.check("two heads have different queries", "Which columns belong to head 1? Does every head get columns of its own?",
+          [=] {
+            const Given all = given();
+            return all.Q.size() == 2 && !same_bits(all.Q[0], all.Q[1]);
+          });
+  g.equal("the queries of both heads, side by side", x,
+          "A head has some columns of every row. In which order does a reshape go through the numbers?",
+          [=] { return concat(given().Q, 1); });
+  g.equal("the keys of both heads, side by side", memory, "Which of the two is asked, and which one is found?",
+          [=] { return concat(given().K, 1); });
+  g.equal("the masks of both heads, side by side", concat({mask, mask}, 1),
+          "A mask is about tokens. Does it hold for some heads only?", [=] { return concat(given().allowed, 1); });
+  g.equal("heads that give back twice their queries, joined", matmul(x, random) * 2.0,
+          "After joining, a token has d_model numbers again, those of head 0 first. Which axis becomes longer?",
+          [=] { return of_queries(same); });
+  g.equal("the same, mixed", matmul(matmul(x, random) * 2.0, random), "What mixes the outputs of the heads?",
+          [=] { return of_queries(random); });
+  const double one = std::exp(1 / std::sqrt(2.0)), two = one * one, a = one / (one + 2 * two),
+               b = two / (one + 2 * two);
+  g.equal("the last token of the chapter's example", Tensor::of<double>({1, 4}, {3 * a + 2 * b, 5 * b, a, -b}),
+          "The chapter shows every number of both heads. Which matrix makes the values?", [=] {
+            const Tensor K = matrix({1, 0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0});
+            const Tensor V = matrix({0, 0, 1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0});
+            const Tensor O = matrix({1, 0, 1, 0, 0, 1, 0, 1, 1, 0, -1, 0, 0, 1, 0, -1});
+            const Variable tokens = constant(x);
+            const Tensor all = full({3, 3}, 1, Dtype::i32);
+            return my_multi_head(tokens, tokens, weights(same, K, V, O), 2, all, one_head).value().rows(2, 3);
+          });
+  Rng rng(6);
+  const i64 d = 8;
+  nn::MultiHeadAttention layer(d, 4, rng);
+  nn::to(layer, f64);
+  const Tensor queries = randn({3, d}, rng, f64), others = randn({5, d}, rng, f64);
+  nn::Pass pass = nn::Pass::inference();
+  const auto batch = [](const Tensor& rows) { return constant(rows.reshape({1, rows.size(0), rows.size(1)})); };
+  g.equal("four heads, as the library computes them",
+          layer.cross_attention(batch(queries), batch(others), Mask::allow(mask), pass).value().reshape({3, d}),
+          "How many columns has a head, if four share eight?", [&] {
+            const auto part = [&](i64 i) {
+              return permute(layer.in_proj.weight.value().rows(i * d, (i + 1) * d), {1, 0});
+            };
+            const Projections W = weights(part(0), part(1), part(2), permute(layer.out_proj.weight.value(), {1, 0}));
+            return my_multi_head(constant(queries), constant(others), W, 4, mask, one_head).value();
+          });
+  g.gradients("the gradients of x, the memory and all matrices", "Cut and join Variables: a Tensor has no gradient.",
+              [=] {
+                const auto f = [=](const std::vector<Variable>& in) {
+                  return my_multi_head(in[0], in[1], products({in[2], in[3], in[4], in[5]}), 2, mask, one_head);
+                };
+                return checkable(f, std::vector<Tensor>{x, memory, random, random, random, random});
+              });
+}
+
+#elif EXERCISE == 4  // the backward of attention
+
+void grade(Grader& g) {
+  constexpr i64 n = 2, m = 3, d_k = 4, d_v = 5;
+  constexpr double cap = 1.5;
+  Rng rng(6);
+  const Tensor Q = randn({n, d_k}, rng, f64), K = randn({m, d_k}, rng, f64), V = randn({m, d_v}, rng, f64);
+  const Tensor dO = randn({n, d_v}, rng, f64);
+  // The gradient of input `which` by the student's backward, or by the tape of the operations it is made of.
+  const auto gradient = [=](size_t which, bool by_student) {
+    const std::vector<Variable> x{parameter(Q.clone()), parameter(K.clone()), parameter(V.clone())};
+    const Variable scores = tanh(matmul(x[0], x[1], Trans::b) / (cap * std::sqrt(static_cast<double>(d_k)))) * cap;
+    backward(by_student ? my_attention(x[0], x[1], x[2], cap) : matmul(softmax(scores), x[2]), dO);
+    return x[which].gradient();
+  };
+  g.check("backward of 2 queries and 3 keys has no error",
+          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose?",
+          [=] { return gradient(0, true).defined(); });
+  g.equal("dV", gradient(2, false), "O = P V: what is dV for this product?", [=] { return gradient(2, true); });
+  g.check("where all keys are equal to 1, dQ is 0: each row of dS adds up to 0",
+          "The weights of a row always add up to 1. What does softmax subtract from dP?", [=] {
+            const Variable q = parameter(Q.clone());
+            backward(my_attention(q, constant(full({m, d_k}, 1, f64)), constant(V), cap), dO);
+            return sum_of_squares(q.gradient()) < 1e-24;
+          });
+  g.equal(
+      "dQ where the cap is far away",
+      [=] {
+        const Variable q = parameter(Q.clone());
+        const Variable scores = matmul(q, constant(K), Trans::b) * (1 / std::sqrt(static_cast<double>(d_k)));
+        backward(matmul(softmax(scores), constant(V)), dO);
+        return q.gradient();
+      }(),
+      "Far below a cap of 1e6, S is Q K^T / sqrt(d_k), and tanh changes nothing. Does the slope of tanh A depend on "
+      "A = S / c, or on S?",
+      [=] {
+        const Variable q = parameter(Q.clone());
+        backward(my_attention(q, constant(K), constant(V), 1e6), dO);
+        return q.gradient();
+      });
+  g.equal("dQ", gradient(0, false), "From dO to dP, from dP to dS by softmax. What stands between S and Q K^T?",
+          [=] { return gradient(0, true); });
+  g.equal("dK", gradient(1, false), "From dS to dK: k_j is used in the scores of every query.",
+          [=] { return gradient(1, true); });
+  g.prove("the whole proof", "Only what is Saved may be read in backward, and nothing may be written to it.",
+          sample_of("my_attention",
+                    [](const Variable& q, const Variable& k, const Variable& v) { return my_attention(q, k, v, cap); },
+                    {{2, 4}, {3, 4}, {3, 5}}));
+}
+
+#elif EXERCISE == 5  // the sinusoidal encodings
 
 void grade(Grader& g) {
   g.equal("position 0", Tensor::of<double>({1, 4}, {0, 1, 0, 1}),
@@ -45,60 +260,7 @@ void grade(Grader& g) {
           "Is the angle the position times the frequency of its pair of columns?", [] { return my_sinusoids(50, 16); });
 }
 
-#elif EXERCISE == 3  // scaled dot-product attention
-
-// For random queries and keys of 256 columns. Where V is the identity, the result is the weights.
-double largest_weight() {
-  Rng rng(6);
-  const Variable q = constant(randn({8, 256}, rng, f64)), k = constant(randn({16, 256}, rng, f64));
-  Tensor identity = zeros({16, 16}, f64);
-  for (i64 i = 0; i < 16; ++i) identity(i, i) = 1;
-  return max(my_attention(q, k, constant(identity)).value()).item();
-}
-
-void grade(Grader& g) {
-  const Tensor Q = Tensor::of<double>({3, 2}, {1, 0, 0, 2, 1, 1}), V = Tensor::of<double>({3, 2}, {2, 0, 0, 1, 1, 1});
-  const double e = std::exp(1 / std::sqrt(2.0)), total = 2 * e + 1;  // scores 1, 0, 1 before they are divided
-  g.equal("where all values are equal, the result is that value", full({2, 3}, 1, f64),
-          "The weights of one query add up to 1. Which axis does softmax run over?", [] {
-            Rng rng(6);
-            const Variable q = constant(randn({2, 4}, rng, f64)), k = constant(randn({5, 4}, rng, f64));
-            return my_attention(q, k, constant(full({5, 3}, 1, f64))).value();
-          });
-  g.equal("the same queries and keys with longer values", zeros({3, 2}, f64),
-          "How long the values are does not change the weights. Which size is d_k?", [&] {
-            const Variable longer = constant(concat({V, V, V}, 1));
-            return slice(my_attention(constant(Q), constant(Q), longer).value(), 1, 0, 2) -
-                   my_attention(constant(Q), constant(Q), constant(V)).value();
-          });
-  g.check(
-      "with 256 columns no key gets nearly all of the weight",
-      "The dot product of two long vectors is large, so that softmax is nearly one-hot. What does the paper do about "
-      "it?",
-      [] { return largest_weight() < 0.9; });
-  g.equal("the first of three queries", Tensor::of<double>({1, 2}, {3 * e / total, (1 + e) / total}),
-          "These are the numbers of head 0 in the chapter. The scores are divided, but by which number?",
-          [&] { return my_attention(constant(Q), constant(Q), constant(V)).value().rows(0, 1); });
-  const double log2 = std::log(2.0), log3 = std::log(3.0);
-  const Tensor queries = Tensor::of<double>({2, 4}, {2, 0, 0, 0, 0, 2, 0, 0});
-  const Tensor keys =
-      Tensor::of<double>({5, 4}, {log3, 0, 0, 0, log2, 0, 0, 0, 0, 0, 0, 0, 0, 2 * log2, 0, 0, 0, 0, 0, 0});
-  const Tensor values = Tensor::of<double>({5, 3}, {8, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 8, 8, 0, 0});
-  g.equal("two queries, five keys, d_k = 4, d_v = 3", Tensor::of<double>({2, 3}, {4, 2, 2, 2, 1, 5}),
-          "The dot products are 2 log 3, 2 log 2, 0, 0, 0 and 0, 0, 0, 4 log 2, 0.",
-          [&] { return my_attention(constant(queries), constant(keys), constant(values)).value(); });
-  g.gradients("the gradients of Q, K and V",
-              "Stay with Variables from beginning to end: a Tensor taken out of one has no gradient.", [] {
-                Rng rng(6);
-                const auto random = [&](i64 rows, i64 columns) { return randn({rows, columns}, rng, f64); };
-                const std::vector<Tensor> inputs{random(2, 4), random(5, 4), random(5, 3)};
-                return checkable(
-                    [](const Variable& q, const Variable& k, const Variable& v) { return my_attention(q, k, v); },
-                    inputs);
-              });
-}
-
-#elif EXERCISE == 4  // rotary positions
+#elif EXERCISE == 6  // rotary positions
 
 void grade(Grader& g) {
   Rng rng(6);
@@ -130,39 +292,6 @@ void grade(Grader& g) {
     my_rotary(q, 2);
     return same_bits(before, q);
   });
-}
-
-#elif EXERCISE == 5  // the backward of attention
-
-void grade(Grader& g) {
-  constexpr i64 n = 2, m = 3, d_k = 4, d_v = 5;
-  Rng rng(6);
-  const Tensor Q = randn({n, d_k}, rng, f64), K = randn({m, d_k}, rng, f64), V = randn({m, d_v}, rng, f64);
-  const Tensor dO = randn({n, d_v}, rng, f64);
-  // The gradient of input `which` by the student's backward, or by the tape of the operations it is made of.
-  const auto gradient = [=](size_t which, bool by_student) {
-    const std::vector<Variable> x{parameter(Q.clone()), parameter(K.clone()), parameter(V.clone())};
-    const Variable scores = matmul(x[0], x[1], Trans::b) * (1 / std::sqrt(static_cast<double>(d_k)));
-    backward(by_student ? my_attention(x[0], x[1], x[2]) : matmul(softmax(scores), x[2]), dO);
-    return x[which].gradient();
-  };
-  g.check("backward of 2 queries and 3 keys has no error",
-          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose?",
-          [=] { return gradient(0, true).defined(); });
-  g.equal("dV", gradient(2, false), "O = P V: what is dV for this product?", [=] { return gradient(2, true); });
-  g.check("where all keys are equal to 1, dQ is 0: each row of dS adds up to 0",
-          "The weights of a row always add up to 1. What does softmax subtract from dP?", [=] {
-            const Variable q = parameter(Q.clone());
-            backward(my_attention(q, constant(full({m, d_k}, 1, f64)), constant(V)), dO);
-            return sum_of_squares(q.gradient()) < 1e-24;
-          });
-  g.equal("dQ", gradient(0, false),
-          "From dO to dP, from dP to dS by softmax, from dS to dQ. S is Q K^T times a factor.",
-          [=] { return gradient(0, true); });
-  g.equal("dK", gradient(1, false), "From dS to dK: k_j is used in the scores of every query.",
-          [=] { return gradient(1, true); });
-  g.prove("the whole proof", "Only what is Saved may be read in backward, and nothing may be written to it.",
-          sample_of("my_attention", my_attention, {{2, 4}, {3, 4}, {3, 5}}));
 }
 
 #endif

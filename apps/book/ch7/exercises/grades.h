@@ -82,7 +82,119 @@ void grade(Grader& g) {
           [] { return static_cast<double>(my_model_count(37000, 1024, 4096, 6)); });
 }
 
-#elif EXERCISE == 4  // greedy decoding
+#elif EXERCISE == 4  // the layers of both stacks
+
+// The parts of a layer of the library, or what a question puts in their place.
+struct Parts {
+  using Map = std::function<Variable(const Variable&)>;
+  using Attention = std::function<Variable(const Variable& queries, const Variable& memory, const Mask& mask)>;
+  Attention self, cross;
+  Map feed_forward, norm1, norm2, norm3;
+  bool norm_first = false;
+};
+
+// Parts for numbers: an attention gives twice what is read, the network three times its input, the norms 10, 100 and
+// 1000 times theirs. Each call is added to `called`, and an attention's mask to `masks`.
+struct Simple {
+  std::string called, masks;
+  Parts parts(bool norm_first) {
+    const auto times = [this](const std::string& name, double factor) {
+      return [=, this](const Variable& x) {
+        called += name + " ";
+        return x * factor;
+      };
+    };
+    const auto attention = [this](const std::string& name) {
+      return [=, this](const Variable&, const Variable& memory, const Mask& mask) {
+        called += name + " ";
+        masks += mask.is_causal() ? "causal " : "visible ";
+        return memory * 2.0;
+      };
+    };
+    return {attention("self"),   attention("cross"),   times("network", 3), times("norm1", 10),
+            times("norm2", 100), times("norm3", 1000), norm_first};
+  }
+  double encoder(bool norm_first) {
+    return my_encoder_layer(constant(full({1, 1}, 1, f64)), Mask(), parts(norm_first)).item();
+  }
+  double decoder(bool norm_first) {
+    return my_decoder_layer(constant(full({1, 1}, 1, f64)), constant(full({1, 1}, 5, f64)), Mask::causal(), Mask(),
+                            parts(norm_first))
+        .item();
+  }
+};
+
+template <class Layer> Parts parts_of(const Layer& layer, nn::Pass& pass) {
+  const auto attention = [&pass](const auto& of) {
+    return [&](const Variable& queries, const Variable& memory, const Mask& mask) {
+      return of(queries, memory, mask, pass);
+    };
+  };
+  Parts parts{attention(layer.self_attn),
+              {},
+              [&](const Variable& x) { return layer.feed_forward(x, pass); },
+              std::cref(layer.norm1),
+              std::cref(layer.norm2),
+              {},
+              layer.norm_first};
+  if constexpr (requires { layer.multihead_attn; }) {
+    parts.cross = attention(layer.multihead_attn);
+    parts.norm3 = std::cref(layer.norm3);
+  }
+  return parts;
+}
+
+void grade(Grader& g) {
+  g.check("an encoder layer calls each part once, its norms in their order", "Which norm belongs to which sub-layer?",
+          [] {
+            Simple simple;
+            simple.encoder(false);
+            return simple.called == "self norm1 network norm2 ";
+          });
+  g.equal("an encoder layer for x = 1, where attention doubles, the network triples, and norms multiply by 10 and 100",
+          12000, "After the first sub-layer there is 10 (1 + 2). What does the second one add its output to?",
+          [] { return Simple().encoder(false); });
+  g.equal("the same with norm_first", 6321,
+          "Pre-norm leaves the sum alone: is f(norm(x)) added to x itself, or to its norm?",
+          [] { return Simple().encoder(true); });
+  g.check("a decoder layer calls each part once, in the paper's order",
+          "The decoder reads what is written before it looks at the source.", [] {
+            Simple simple;
+            simple.decoder(false);
+            return simple.called == "self norm1 cross norm2 network norm3 ";
+          });
+  g.check("each attention of the decoder has its own mask",
+          "What is still to be written must be hidden. Is there such a thing in the source?", [] {
+            Simple simple;
+            simple.decoder(false);
+            return simple.masks == "causal visible ";
+          });
+  g.equal("a decoder layer for x = 1 and a memory of 5, the third norm by 1000", 16e6,
+          "Which of the two does cross-attention read, what is written or the memory?",
+          [] { return Simple().decoder(false); });
+  g.equal("the same decoder layer with norm_first", 93031,
+          "The memory is the same for all layers of the decoder. Whose input does a norm of the layer change?",
+          [] { return Simple().decoder(true); });
+  for (const bool norm_first : {false, true}) {
+    Rng rng(7);
+    const nn::LayerOptions options{.d_model = 8, .num_heads = 2, .d_ff = 16, .norm_first = norm_first};
+    nn::EncoderLayer encoder(options, rng);
+    nn::DecoderLayer decoder(options, rng);
+    nn::to(encoder, f64);
+    nn::to(decoder, f64);
+    nn::Pass pass = nn::Pass::inference();
+    const Variable x = constant(randn({1, 3, 8}, rng, f64)), memory = constant(randn({1, 5, 8}, rng, f64));
+    const std::string form = norm_first ? "pre-norm" : "post-norm";
+    g.equal("the library's encoder layer, " + form, encoder(x, Mask(), pass).value(),
+            "Compare your layer with the chapter's picture of it.",
+            [&] { return my_encoder_layer(x, Mask(), parts_of(encoder, pass)).value(); });
+    g.equal("the library's decoder layer, " + form, decoder(x, memory, Mask::causal(), Mask(), pass).value(),
+            "Compare your layer with the chapter's picture of it.",
+            [&] { return my_decoder_layer(x, memory, Mask::causal(), Mask(), parts_of(decoder, pass)).value(); });
+  }
+}
+
+#elif EXERCISE == 5  // greedy decoding
 
 void grade(Grader& g) {
   constexpr i32 bos = 1, no_token = -1;
@@ -118,7 +230,7 @@ void grade(Grader& g) {
           [&] { return written(eos, 2 * max_len); });
 }
 
-#elif EXERCISE == 5  // a cache of keys and values
+#elif EXERCISE == 6  // a cache of keys and values
 
 void grade(Grader& g) {
   constexpr i64 T = 6, d_k = 4, d_v = 3;
@@ -154,7 +266,7 @@ void grade(Grader& g) {
           [=] { return answer(6); });
 }
 
-#elif EXERCISE == 6  // beam search
+#elif EXERCISE == 7  // beam search
 
 constexpr i32 eos = 0;
 
@@ -244,6 +356,77 @@ void grade(Grader& g) {
   g.equal("what is finished takes no place in the beam", Tensor::of<i32>({3}, {1, 2, 0}),
           "How many of the extended hypotheses are kept at the next length, after one has ended?",
           [=] { return searched(second, 2, 3); });
+}
+
+#elif EXERCISE == 8  // top-p sampling
+
+void grade(Grader& g) {
+  // How often each token is drawn, for 100 numbers u that are spread evenly.
+  const auto drawn = [](double top_p) {
+    const std::vector<double> p{0.1, 0.5, 0.25, 0.15};
+    Tensor counts = zeros({4}, f64);
+    for (int i = 0; i < 100; ++i) counts(static_cast<i64>(my_sample(p, top_p, (i + 0.5) / 100))) += 1;
+    return counts;
+  };
+  g.equal("with top_p 1 each token comes with its own probability", Tensor::of<double>({4}, {10, 50, 25, 15}),
+          "Lay the probabilities side by side from 0 to 1: u falls into one of them.", [=] { return drawn(1); });
+  g.check("with top_p 0.7 tokens 0 and 3, the least likely, never come", "In which order are the tokens kept?", [=] {
+    const Tensor counts = drawn(0.7);
+    return counts(0) + counts(3) == 0;
+  });
+  g.check("with top_p 0.7 two tokens come", "0.5 alone does not add up to 0.7 or more. Who is kept as well?",
+          [=] { return drawn(0.7)(2) > 0; });
+  g.check("with top_p 0.75 token 3 never comes", "0.5 and 0.25 add up to exactly 0.75. Is a third token needed?",
+          [=] { return drawn(0.75)(3) == 0; });
+  g.equal("with top_p 0.7 one is drawn twice as often as the other", Tensor::of<double>({4}, {0, 67, 33, 0}),
+          "0.5 and 0.25 have to add up to 1 again, as two thirds and a third.", [=] { return drawn(0.7); });
+  g.equal("with top_p 0.01 the likeliest token always comes", Tensor::of<double>({4}, {0, 100, 0, 0}),
+          "One token is always kept.", [=] { return drawn(0.01); });
+}
+
+#elif EXERCISE == 9  // LoRA, and how it is merged
+
+void grade(Grader& g) {
+  Rng rng(7);
+  const Tensor W = randn({5, 4}, rng, f64), x = randn({3, 4}, rng, f64);
+  const Tensor A = randn({2, 4}, rng, f64), B = randn({5, 2}, rng, f64);
+  const auto fresh = [=] {
+    Rng draws(8);
+    return MyLora(W.clone(), 2, 6, draws);
+  };
+  const auto trained = [=] {
+    MyLora layer = fresh();
+    layer.A = parameter(A.clone());
+    layer.B = parameter(B.clone());
+    return layer;
+  };
+  const Tensor whole = W + matmul(B, A) * 3.0, y = matmul(x, whole, Trans::b);  // 6 / 2
+  g.equal("at first y is x W^T", matmul(x, W, Trans::b), "One of the two matrices has to start at 0: which of them?",
+          [=] { return fresh()(constant(x)).value(); });
+  g.check("at first B has a gradient", "The gradient of B is a product with A x. What if that is 0?", [=] {
+    const MyLora layer = fresh();
+    backward(sum(layer(constant(x))));
+    return layer.B.gradient().defined() && sum_of_squares(layer.B.gradient()) > 0;
+  });
+  g.equal("y for given A and B", y, "By which number is x A^T B^T multiplied?",
+          [=] { return trained()(constant(x)).value(); });
+  g.equal("one matrix gives the same y", whole, "x W^T + 3 x A^T B^T is x M^T for every x. Which matrix is M?",
+          [=] { return trained().merged(); });
+  g.check("after merging, W is as it was", "Copies of a Tensor share its memory. Make a new one.", [=] {
+    const MyLora layer = trained();
+    layer.merged();
+    return same_bits(layer.W, W);
+  });
+  g.gradients("the gradients of x, A and B", "Stay with Variables in the forward, for all but W.", [=] {
+    return checkable(
+        [=](const Variable& input, const Variable& a, const Variable& b) {
+          MyLora layer = fresh();
+          layer.A = a;
+          layer.B = b;
+          return layer(input);
+        },
+        std::vector<Tensor>{x, A, B});
+  });
 }
 
 #endif

@@ -1,8 +1,8 @@
-// Chapter 5. Exercise 5.3: Adam's step.
+// Chapter 5. Exercise 5.4: Adam's step.
 //
 // One number p and its gradient g. Write the next step: update m and v, correct both for having started at 0, and
 // return the new p. The text has the formulas.
-// Grade it:  apps/run exercise 5.3
+// Grade it:  apps/run exercise 5.4
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -1,4 +1,4 @@
-// Chapter 7. Exercise 7.6: beam search.
+// Chapter 7. Exercise 7.7: beam search.
 //
 // next(tokens) gives the log-probability of each token after `tokens`, of which the first is chosen with next({}). A
 // sentence's log-probability is the sum over its tokens. Greedy decoding keeps one beginning; beam search keeps the
@@ -10,7 +10,7 @@
 // log_probability / n^alpha, where n counts its tokens: alpha is the length penalty, and with 0 the likeliest wins.
 //
 // (The paper, section 6.1, used a beam of 4, and alpha = 0.6 with ((5 + n) / 6)^alpha.)
-// Grade it:  apps/run exercise 7.6
+// Grade it:  apps/run exercise 7.7
 #include <algorithm>
 #include <cmath>
 #include <functional>

@@ -1,4 +1,4 @@
-// Chapter 5. Exercise 5.1: the paper's learning rate.
+// Chapter 5. Exercise 5.3: the paper's learning rate.
 //
 // Return the learning rate of a step by the paper's formula (section 5.3). Its slow rise keeps the first steps short,
 // which deep stacks of the paper's layers need:
@@ -6,7 +6,7 @@
 // lrate = d_model^(-1/2) min(step^(-1/2), step warmup^(-3/2))
 //
 // Steps are counted from 1. std::pow and std::min are at hand.
-// Grade it:  apps/run exercise 5.1
+// Grade it:  apps/run exercise 5.3
 #include <algorithm>
 #include <cmath>
 

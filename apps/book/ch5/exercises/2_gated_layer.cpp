@@ -1,9 +1,9 @@
-// Chapter 5. Exercise 5.5: a layer of your own.
+// Chapter 5. Exercise 5.2: a layer of your own.
 //
 // The feed-forward network of many newer models, FFN_SwiGLU (Shazeer 2020): y = linear3(linear1(x) * silu(linear2(x))).
 // silu(z) = z s(z), with the sigmoid s, is an operation of the library: autograd/ops/activation.h.
 // Write the call, and `visit`, which names each part as its member is named, in this order.
-// Grade it:  apps/run exercise 5.5
+// Grade it:  apps/run exercise 5.2
 #include "autograd/ops.h"
 #include "nn/nn.h"
 

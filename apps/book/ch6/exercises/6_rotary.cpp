@@ -1,4 +1,4 @@
-// Chapter 6. Exercise 6.4: rotary positions.
+// Chapter 6. Exercise 6.6: rotary positions.
 //
 // Turn each pair of numbers (x_2i, x_2i+1) of a row by the angle pos * 10000^(-2i / d), where row r of x [n, d] has
 // position pos = first + r:
@@ -7,7 +7,7 @@
 //
 // x is f64, d even; x itself must stay as it is. (The program rotary.cpp pairs column i with column i + d / 2 instead.
 // Both are in use.)
-// Grade it:  apps/run exercise 6.4
+// Grade it:  apps/run exercise 6.6
 #include <cmath>
 
 #include "core/tensor_ops.h"

@@ -1,4 +1,4 @@
-// Chapter 7. Exercise 7.4: greedy decoding.
+// Chapter 7. Exercise 7.5: greedy decoding.
 //
 // Write a sentence with a Transformer for one source i32 [1, S]: begin with bos, give the model all tokens written so
 // far as the target, append the likeliest next token, and go on until that token is eos or max_len tokens are written.
@@ -6,7 +6,7 @@
 //
 // model(source, target, pass) gives logits [1, T, words]; argmax(logits.value()) gives i32 [1, T], the likeliest class
 // of each row. No cache is needed here.
-// Grade it:  apps/run exercise 7.4
+// Grade it:  apps/run exercise 7.5
 #include <vector>
 
 #include "core/tensor_ops.h"

@@ -1,9 +1,9 @@
-// Chapter 5. Exercise 5.2: how wide to draw.
+// Chapter 5. Exercise 5.1: how wide to draw.
 //
 // Return the bound a of the uniform distribution on [-a, a] that the weights of y = x W^T are drawn from. xavier_bound:
 // the variance of the weights is 2 / (fan_in + fan_out). relu_bound: here x = relu(z), z and -z are equally likely, and
 // the mean square of y is to be that of z; fan_in is how many x each y adds up.
-// Grade it:  apps/run exercise 5.2
+// Grade it:  apps/run exercise 5.1
 #include <cmath>
 
 #include "core/tensor_ops.h"
