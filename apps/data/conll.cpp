@@ -37,8 +37,10 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
       in_sentence = false;
       continue;
     }
-    if (line.starts_with("-DOCSTART-")) {
-      ++result.document_marks;
+    const bool is_comment = !in_sentence && line.starts_with("# ") &&
+                            (line.find(" = ") != line.npos || line == "# newdoc" || line == "# newpar");
+    if (is_comment || line.starts_with("-DOCSTART-")) {
+      ++result.marks;
       in_sentence = false;
       continue;
     }

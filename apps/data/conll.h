@@ -19,7 +19,7 @@ struct TaggedSentence {
 
 struct TaggedText {
   std::vector<TaggedSentence> sentences;
-  i64 document_marks = 0;  ///< lines "-DOCSTART- ...", which are left out
+  i64 marks = 0;  ///< lines "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences: left out
 };
 
 /// Columns are counted from 0, or with negative numbers from the last one, -1.

@@ -92,12 +92,15 @@ TEST_CASE("a wrong table is refused in one line that names row and line") {
 
 TEST_CASE("CoNLL: tabs or spaces, lines of white space between sentences, columns by number") {
   const TaggedText t = tagged("-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects  VBZ O\n \t\n\n. . O");
-  CHECK(t.document_marks == 1);
+  CHECK(t.marks == 1);
   REQUIRE(t.sentences.size() == 2);
   CHECK(t.sentences[0].tokens == Row{"EU", "rejects"});
   CHECK(t.sentences[0].tags == Row{"B-ORG", "O"});
   CHECK(t.sentences[1].line == 7);
   CHECK(tagged("EU NNP B-ORG\n", {.tag = 1}).sentences[0].tags == Row{"NNP"});
+  const TaggedText u = tagged("# newpar\n# text = # = x\n1\t#\tSYM\n# = x\t2\tX\n", {.token = 1});
+  CHECK(u.marks == 2);
+  CHECK(u.sentences.at(0).tags == Row{"SYM", "X"});
   const TaggedText tabs = tagged("a b\tO\r\n\t\r\n#\tB-x\r\n");
   REQUIRE(tabs.sentences.size() == 2);
   CHECK(tabs.sentences[0].tokens == Row{"a b"});
