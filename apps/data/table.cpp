@@ -74,7 +74,14 @@ std::string place_of(const std::string& path, size_t row, i64 line) {
   return path + ", row " + std::to_string(row) + " (line " + std::to_string(line) + ')';
 }
 
-bool has_tabs(const std::string& path) { return path.ends_with(".tsv") || path.ends_with(".tab"); }
+// A table of a spreadsheet, named .csv, may have tabs or semicolons: those that its header has.
+char separator_of(const std::string& path, std::string_view text) {
+  if (path.ends_with(".tsv") || path.ends_with(".tab")) return '\t';
+  const std::string_view header = text.substr(0, text.find('\n'));
+  for (const char each : {',', '\t', ';'})
+    if (path.ends_with(".csv") && header.find(each) != header.npos) return each;
+  return ',';
+}
 
 }  // namespace
 
@@ -94,8 +101,8 @@ Table read_table(const std::string& path, const TableOptions& options) {
   check_utf8(whole, path, "table");
   std::string_view text = whole;
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  const char separator = options.separator.value_or(has_tabs(path) ? '\t' : ',');
-  const bool quotes = options.quotes.value_or(separator != '\t');
+  const char separator = options.separator.value_or(separator_of(path, text));
+  const bool quotes = options.quotes.value_or(separator != '\t' || path.ends_with(".csv"));
   Table table{.path = path, .names = {}, .rows = {}, .lines = {}};
   Fields fields(text, separator, quotes);
   while (!fields.at_end()) {
@@ -110,13 +117,12 @@ Table read_table(const std::string& path, const TableOptions& options) {
     for (size_t i = 0; is_first && i < row.size(); ++i)
       table.names.push_back(options.header ? row[i] : std::to_string(i + 1));
     check(!header || separator != ',' || row.size() > 1 || row[0].find('\t') == row[0].npos, "table", path,
-          ": the header has tabs; name the file .tsv");
+          ": the header has tabs; name the file .tsv, or .csv if fields are in quotes");
     const bool has_quote =
         std::any_of(row.begin(), row.end(), [](const auto& field) { return field.find('"') != field.npos; });
     check(row.size() == table.names.size(), "table", place, " has ", row.size(), row.size() == 1 ? " field" : " fields",
           " instead of ", table.names.size(),
-          has_quote && !quotes ? "; in a .tsv, quotes are characters; name the file .csv if it has commas and quotes"
-                               : "");
+          has_quote && !quotes ? "; in a .tsv, quotes are characters; name the file .csv if fields are in quotes" : "");
     if (!header) {
       table.rows.push_back(std::move(row));
       table.lines.push_back(line);
@@ -164,8 +170,10 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
       in_sentence = false;
       continue;
     }
-    if (line.starts_with("-DOCSTART-")) {
-      ++result.document_marks;
+    const bool is_comment = !in_sentence && line.starts_with("# ") &&
+                            (line.find(" = ") != line.npos || line == "# newdoc" || line == "# newpar");
+    if (is_comment || line.starts_with("-DOCSTART-")) {
+      ++result.marks;
       in_sentence = false;
       continue;
     }

@@ -1,6 +1,6 @@
 // Chapter 9. Tables of text: files of comma-separated or tab-separated values, with columns by name.
 //
-// With commas a field may be in quotes (RFC 4180): then it may have commas, line ends and, doubled, quotes. With tabs a
+// In a .csv a field may be in quotes (RFC 4180): then it may have commas, line ends and, doubled, quotes. In a .tsv a
 // quote is a character like any other, as in the files of GLUE: there a sentence may begin with a quote that no other
 // closes. Both can be changed. A file that is wrong somewhere is refused, with its row and line; nothing is repaired.
 //
@@ -22,8 +22,9 @@
 namespace orrery {
 
 struct TableOptions {
-  std::optional<char> separator{};  ///< a tab for files named .tsv or .tab, or else a comma
-  std::optional<bool> quotes{};     ///< whether fields may be in quotes; or else whether the separator is no tab
+  std::optional<char> separator{};  ///< a tab if the name ends in .tsv or .tab; in .csv a comma, tab or semicolon, the
+                                    ///< first of these that is in the header; or else a comma
+  std::optional<bool> quotes{};     ///< whether fields may be in quotes; or else if .csv, or no tab stands between them
   bool header = true;               ///< the first row has the names of the columns; or else they are called 1, 2, ...
 };
 
@@ -56,7 +57,7 @@ struct TaggedSentence {
 
 struct TaggedText {
   std::vector<TaggedSentence> sentences;
-  i64 document_marks = 0;  ///< lines "-DOCSTART- ...", which are left out
+  i64 marks = 0;  ///< lines "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences: left out
 };
 
 /// Columns are counted from 0, or with negative numbers from the last one, -1.

@@ -99,9 +99,9 @@ class Tag final : public LabelTask {
 // Error: some tags say where parts are, and another one is of another form.
 std::vector<LabelledText> Tag::read(const std::string& path) const {
   TaggedText file = read_conll(path, {.token = token_ - 1, .tag = tag_ - 1});
-  if (const i64 left_out = file.document_marks; left_out > 0)
+  if (const i64 left_out = file.marks; left_out > 0)
     std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " line" : " lines")
-              << " of -DOCSTART- left out\n";
+              << " of -DOCSTART- or comments left out\n";
   std::vector<LabelledText> texts;
   bool any_part = false;
   std::string other;

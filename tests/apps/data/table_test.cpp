@@ -61,9 +61,11 @@ TEST_CASE("commas with quotes: separators, line ends and quotes inside, marks an
   CHECK(error_of([&] { t.column("txt"); }).ends_with("a.csv has no column 'txt'; its columns are label, text"));
 }
 
-TEST_CASE("with tabs a quote is a character, unless it is asked for; separator and header can be chosen") {
+TEST_CASE("in a .tsv a quote is a character, in a .csv not, whatever separates; separator and header can be chosen") {
   CHECK(table_of("a.tsv", "s\tl\n\"open\t1\nb\"\t0\n").rows == std::vector<Row>{{"\"open", "1"}, {"b\"", "0"}});
   CHECK(table_of("a.tsv", "s\tl\n\"o\np\"\t1\n", {.quotes = true}).rows == std::vector<Row>{{"o\np", "1"}});
+  CHECK(table_of("a.csv", "s\tl\n\"o\np\"\t1\n").rows == std::vector<Row>{{"o\np", "1"}});
+  CHECK(table_of("a.csv", "s;l\n\"1,5; \"\"2\"\"\";1\n").rows == std::vector<Row>{{"1,5; \"2\"", "1"}});
   const Table t = table_of("a.txt", "x;y\n", {.separator = ';', .header = false});
   CHECK(t.names == Row{"1", "2"});
   CHECK(t.rows == std::vector<Row>{{"x", "y"}});
@@ -75,8 +77,9 @@ TEST_CASE("a wrong table is refused in one line that names row and line") {
   CHECK(table_error("a.tsv", "a\tb\n1\n") == ", row 1 (line 2) has 1 field instead of 2");
   CHECK(table_error("a.tsv", "a\tb\n\"1\n2\"\t3\n") ==
         ", row 1 (line 2) has 1 field instead of 2; in a .tsv, quotes are characters; "
-        "name the file .csv if it has commas and quotes");
-  CHECK(table_error("a.csv", "a\tb\n1\t2\n") == ": the header has tabs; name the file .tsv");
+        "name the file .csv if fields are in quotes");
+  CHECK(table_error("a.txt", "a\tb\n1\t2\n") ==
+        ": the header has tabs; name the file .tsv, or .csv if fields are in quotes");
   CHECK(table_error("a.csv", "a,b\n\"1\n2,3\n") == ", row 1 (line 2): the quotes that open in line 2 are not closed");
   CHECK(table_error("a.csv", "a,b\n1,\"2\"3\n") == ", row 1 (line 2): '3' stands after closing quotes");
   CHECK(table_error("a.csv", "a,b\n1,\xff\n") == ", line 2: byte 7 begins no UTF-8 character");
@@ -87,12 +90,15 @@ TEST_CASE("a wrong table is refused in one line that names row and line") {
 
 TEST_CASE("CoNLL: tabs or spaces, lines of white space between sentences, columns by number") {
   const TaggedText t = tagged("-DOCSTART- -X- O\n\nEU NNP B-ORG\nrejects  VBZ O\n \t\n\n. . O");
-  CHECK(t.document_marks == 1);
+  CHECK(t.marks == 1);
   REQUIRE(t.sentences.size() == 2);
   CHECK(t.sentences[0].tokens == Row{"EU", "rejects"});
   CHECK(t.sentences[0].tags == Row{"B-ORG", "O"});
   CHECK(t.sentences[1].line == 7);
   CHECK(tagged("EU NNP B-ORG\n", {.tag = 1}).sentences[0].tags == Row{"NNP"});
+  const TaggedText u = tagged("# newpar\n# text = # = x\n1\t#\tSYM\n# = x\t2\tX\n", {.token = 1});
+  CHECK(u.marks == 2);
+  CHECK(u.sentences.at(0).tags == Row{"SYM", "X"});
   const TaggedText tabs = tagged("a b\tO\r\n\t\r\n#\tB-x\r\n");
   REQUIRE(tabs.sentences.size() == 2);
   CHECK(tabs.sentences[0].tokens == Row{"a b"});
