@@ -85,12 +85,10 @@ template <class T> void gemm_in_task(Mat<const T> a, Mat<const T> b, Mat<T> c, T
   assert(trans != Trans::both && c.rows == (trans == Trans::a ? a.cols : a.rows));
   assert((trans == Trans::a ? a.rows : a.cols) == (trans == Trans::b ? b.cols : b.rows));
   assert(c.cols == (trans == Trans::b ? b.rows : b.cols));
-  const Factors factors = factors_of<T>();
-  const bool rounds = factors == Factors::bf16;
-  if (rounds && !accumulate) set_to_zero(c);
-  add_product<T>(factors, a, b, c, trans, [=](const auto& left, const auto& right, const auto& part) {
-    exact_in_task<T>(left, right, part, trans, accumulate || rounds);
-  });
+  product_in_task<T>(factors_of<T>(), a, b, c, trans, accumulate,
+                     [=](const auto& left, const auto& right, const auto& part, bool adds) {
+                       exact_in_task<T>(left, right, part, trans, adds);
+                     });
 }
 
 template <class T>

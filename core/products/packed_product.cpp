@@ -117,24 +117,28 @@ template <class T, bool rounds> struct InOrder {
 
   static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
                        const Rows<T>&) {
-    const Tile all{0, c.rows, 0, c.cols};
+    if constexpr (width == panel) return multiply_strip(block, strip, c, depth, add, work);
+    const Tile all{0, c.rows, 0, c.cols};  // rows of narrow strips are too short to work on
     work.begin(all);
     for (i64 j = 0; j < c.cols; j += width, strip += depth * width)
-      multiply_strip(block, strip, part_of(c, {0, c.rows, j, std::min(c.cols, j + width)}), depth, add);
+      multiply_strip(block, strip, part_of(c, {0, c.rows, j, std::min(c.cols, j + width)}), depth, add, {});
     work.end(all);
   }
   // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
-  static void multiply_strip(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add) {
+  static void multiply_strip(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add,
+                             const PartWork& work) {
     constexpr i64 in_line = 64 / sizeof(T);
     const i64 panels = blocks_in(c.rows, rows), size = depth * width,
               share = blocks_in(size / in_line, panels) * in_line;
     const T* next_strip = strip + size;
     for (i64 i = 0; i < c.rows; i += rows, block += depth * rows, next_strip += share) {
-      const i64 end = std::min(c.rows, i + rows);
-      for (i64 next = end; next < std::min(c.rows, end + rows); ++next)
+      const Tile part{i, std::min(c.rows, i + rows), 0, c.cols};
+      for (i64 next = part.row_end; next < std::min(c.rows, part.row_end + rows); ++next)
         for (i64 j = 0; j < c.cols; j += in_line) __builtin_prefetch(c.data + next * c.stride + j, 1);
       for (i64 x = 0; x < share; x += in_line) __builtin_prefetch(next_strip + x);
-      packed_rows_product<T>(block, strip, depth, part_of(c, {i, end, 0, c.cols}), add);
+      work.begin(part);
+      packed_rows_product<T>(block, strip, depth, part_of(c, part), add);
+      work.end(part);
     }
   }
 };

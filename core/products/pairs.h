@@ -40,17 +40,20 @@ struct Pairs {
   }
 
   // Each block of A is multiplied with all strips, so that whole rows of c are written. Meanwhile what is needed next
-  // is fetched: of c, and of the next panel, which lies in memory while tiles need only the caches.
+  // is fetched: of c the next block or, where `work` begins with whole rows of blocks, the one below; and of the next
+  // panel, which lies in memory while tiles need only the caches.
   void multiply(const u32* block, const u32* strips, const Mat<float>& c, i64 depth, bool add, const PartWork& work,
                 const Rows<float>& next) const {
     const i64 steps = stored(depth) / pairs_in_step,
               shares = (c.rows + rows - 1) / rows * ((c.cols + width - 1) / width);
+    const bool fills = work.first && work.fill;
     i64 share = 0;
     for (i64 i = 0; i < c.rows; i += rows, block += rows * stored(depth)) {
       const i64 end = std::min(c.rows, i + rows);
       work.begin({i, end, 0, c.cols});
       for (i64 j = 0; j < c.cols; j += width) {
         fetch(next, depth, share++, shares);
+        fetch_to_write(c.data + (fills ? end * c.stride + j : i * c.stride + j + width), c.stride);
         multiply_block(block, strips + j * stored(depth), c, {i, end, j, std::min(c.cols, j + width)}, steps, add);
       }
       work.end({i, end, 0, c.cols});
@@ -62,17 +65,18 @@ struct Pairs {
   void multiply_block(const u32* block, const u32* strip, const Mat<float>& c, const Tile& tile, i64 steps,
                       bool add) const {
     const Mat<float> part = part_of(c, tile);
-    if (part.rows == rows && part.cols == width) {
-      for (i64 r = 0; r < rows; ++r) {
-        __builtin_prefetch(part.data + r * part.stride + width, 1);
-        __builtin_prefetch(part.data + r * part.stride + width + width / 2, 1);
-      }
-      return kernel.block(block, strip, part.data, part.stride, steps, add);
-    }
+    if (part.rows == rows && part.cols == width) return kernel.block(block, strip, part.data, part.stride, steps, add);
     alignas(64) float whole[rows * width] = {};
     for (i64 r = 0; r < part.rows && add; ++r) std::copy_n(part.data + r * part.stride, part.cols, whole + r * width);
     kernel.block(block, strip, whole, width, steps, add);
     for (i64 r = 0; r < part.rows; ++r) std::copy_n(whole + r * width, part.cols, part.data + r * part.stride);
+  }
+
+  static void fetch_to_write(const float* c, i64 stride) {
+    for (i64 r = 0; r < rows; ++r) {
+      __builtin_prefetch(c + r * stride, 1);
+      __builtin_prefetch(c + r * stride + width / 2, 1);
+    }
   }
 
   // Fetches share i of `shares` of what is packed next into the second cache.
@@ -87,16 +91,17 @@ struct Pairs {
   }
 };
 
-/// c += op(a) op(b) by a kernel, on this thread and without memory of its own.
-[[maybe_unused]] static void add_pairs(const PairKernel& kernel, const Mat<const float>& a, const Mat<const float>& b,
-                                       const Mat<float>& c, Trans trans) {
-  constexpr i64 rows = 64, columns = 64, depth = 256;
+/// c = op(a) op(b), or c += ... with `accumulate`, by a kernel, on this thread and without memory of its own.
+[[maybe_unused]] static void multiply_pairs(const PairKernel& kernel, const Mat<const float>& a,
+                                            const Mat<const float>& b, const Mat<float>& c, Trans trans,
+                                            bool accumulate) {
+  constexpr i64 rows = 64, columns = 128, depth = 256;  // a tile of scores has 128 queries: rows are packed once
   alignas(64) u32 block[rows * depth / 2], strips[columns * depth / 2];
   const Strided<float> left = left_factor(a, trans), right = right_factor(b, trans);
   const Pairs pairs{kernel};
   pairs.begin();
   const i64 k = inner_size(a, trans);
-  for (i64 p = 0; p < k; p += depth) {
+  for (i64 p = 0; p == 0 || p < k; p += depth) {
     const i64 length = std::min(depth, k - p);
     for (i64 j = 0; j < c.cols; j += columns) {
       const i64 j_end = std::min(c.cols, j + columns);
@@ -104,29 +109,31 @@ struct Pairs {
       for (i64 i = 0; i < c.rows; i += rows) {
         const i64 i_end = std::min(c.rows, i + rows);
         pairs.pack_rows(part_from(left, i, p), i_end - i, length, block);
-        pairs.multiply(block, strips, part_of(c, {i, i_end, j, j_end}), length, true, {}, {right, 0});
+        pairs.multiply(block, strips, part_of(c, {i, i_end, j, j_end}), length, accumulate || p > 0, {}, {right, 0});
       }
     }
   }
   pairs.end();
 }
 
-/// c += op(a) op(b) inside a task: by add(a, b, c) or, of factors in bf16, by the kernel of this CPU if there is enough
-/// to compute: a kernel's blocks would be nearly empty otherwise.
-template <class T, class Add>
-static void add_product([[maybe_unused]] Factors factors, const Mat<const T>& a, const Mat<const T>& b, const Mat<T>& c,
-                        [[maybe_unused]] Trans trans, const Add& add) {
+/// The same inside a task: by exact(a, b, c, accumulate) or, of factors in bf16, by the kernel of this CPU if there is
+/// enough to compute: a kernel's blocks would be nearly empty otherwise.
+template <class T, class Exact>
+static void product_in_task([[maybe_unused]] Factors factors, const Mat<const T>& a, const Mat<const T>& b,
+                            const Mat<T>& c, [[maybe_unused]] Trans trans, bool accumulate, const Exact& exact) {
   if constexpr (std::is_same_v<T, float>) {
     if (factors == Factors::bf16) {
       const std::optional<PairKernel>& kernel = bf16_kernel().kernel;
       constexpr i64 half = pair_block / 2;
       const bool fills = c.rows > half && c.cols > half &&
                          c.rows * c.cols * inner_size(a, trans) >= pair_block * pair_block * pair_block;
-      if (kernel && fills) return add_pairs(*kernel, a, b, c, trans);
-      return trans == Trans::b ? add_rounded_thin_product(a, b, c) : add_rounded(a, b, c, trans, add);
+      if (kernel && fills) return multiply_pairs(*kernel, a, b, c, trans, accumulate);
+      if (!accumulate) set_to_zero(c);
+      if (trans == Trans::b) return add_rounded_thin_product(a, b, c);
+      return add_rounded(a, b, c, trans, [&](const auto&... part) { exact(part..., true); });
     }
   }
-  add(a, b, c);
+  exact(a, b, c, accumulate);
 }
 
 }  // namespace orrery::kernels

@@ -81,8 +81,7 @@ std::vector<Way> ways() {
                      }});
       all.push_back({std::string(kernel.name) + " in a task",
                      [kernel](const auto& a, const auto& b, const auto& c, Trans trans, bool accumulate) {
-                       if (!accumulate) set_to_zero(c);
-                       add_pairs(kernel, a, b, c, trans);
+                       multiply_pairs(kernel, a, b, c, trans, accumulate);
                      }});
     }
   return all;
