@@ -33,16 +33,16 @@ constexpr double nearly_certain = 0.95, with_chance = 0.75;
 struct SequenceModel : nn::Module {
   Mask mask = Mask::causal();
   nn::Embedding embedding;
-  nn::PositionalEncoding positions;
   nn::Encoder encoder;
   nn::Linear generator;
+  nn::PositionalEncoding positions;
 
   SequenceModel(nn::Positions order, i64 max_len, i64 layers, bool norm_first, Rng& rng)
       : embedding(letters, 32, rng),
-        positions(order, max_len, 32, rng),
         encoder(layers, norm_first, {.d_model = 32, .num_heads = 4, .d_ff = 64, .dropout = 0, .norm_first = norm_first},
                 rng),
-        generator(32, letters, rng) {
+        generator(32, letters, rng),
+        positions(order, max_len, 32, rng) {
     name_parameters();
   }
   // ids i32 [B, T] to logits [B, T, letters].

@@ -2,6 +2,7 @@
 // README links every chapter, in both languages, and every chapter's program has its question and its answer.
 #include <doctest/doctest.h>
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "tests/style_source.h"
@@ -22,6 +23,11 @@ std::vector<Entry> entries_of(const std::string& text) {
   for (const std::string& line : split_lines(text))
     if (std::smatch match; std::regex_match(line, match, row)) entries.push_back({match[1], match[2], match[4]});
   return entries;
+}
+
+std::string lower_case(std::string word) {
+  std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::tolower(c); });
+  return word;
 }
 
 }  // namespace
