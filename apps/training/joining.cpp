@@ -80,18 +80,18 @@ Joining::Row::Row(const Parameters& all, const Ranks& ranks) {
   append_small();
 }
 
-std::vector<Joining::Strip> Joining::strips_of(const std::vector<i64>& places, const Ranks& ranks) {
-  std::vector<Strip> strips;
-  const auto cut = [&](i64 end, bool is_of_one) {
+std::vector<Stretch> Joining::strips_of(const std::vector<i64>& places, const Ranks& ranks) {
+  std::vector<Stretch> strips;
+  const auto cut = [&](i64 end) {
     for (i64 at = strips.empty() ? 0 : strips.back().end; at < end; at = strips.back().end)
-      strips.push_back({{at, std::min(at + exchanged_at_once(ranks), end)}, is_of_one});
+      strips.push_back({at, std::min(at + exchanged_at_once(ranks), end)});
   };
   for (size_t i = 0; i + 1 < places.size(); ++i) {
     if (places[i + 1] - places[i] < enough_to_stay(ranks)) continue;
-    cut(places[i], false);
-    cut(places[i + 1], true);
+    cut(places[i]);
+    cut(places[i + 1]);
   }
-  cut(places.back(), false);
+  cut(places.back());
   return strips;
 }
 
@@ -101,7 +101,6 @@ Joining::Joining(const Parameters& parameters, std::vector<GradientNode>& nodes,
       count_(count),
       ranks_(ranks),
       row_(parameters, ranks),
-      longest_(std::min(exchanged_at_once(ranks), row_.count())),
       strips_(strips_of(row_.places, ranks)),
       is_complete_(parameters.size(), 0),
       is_there_(parameters.size(), '0') {
@@ -119,71 +118,73 @@ Joining::~Joining() {
     static_cast<void>(flights_.release());
 }
 
-// A gradient that is not there adds nothing: x + -0 is x, also where x is 0 or -0.
-void Joining::pack(const GradientNode& node, Stretch part, Tensor& to, i64 at) const {
-  dispatch_floating(row_.dtype, "gradient tree", [&](auto t) {
-    using T = decltype(t);
-    T* out = to.write<T>() + at;
-    for_tensors(row_.places, part, [&](size_t i, i64 from, i64 place, i64 count) {
-      const Tensor& g = node.gradients[row_.parameters[i]];
-      if (g.defined())
-        std::copy_n(g.data<T>() + from, count, out + place);
-      else
-        std::fill_n(out + place, count, static_cast<T>(-0.0));
-    });
+// Calls f(numbers, place) for the gradients of a node that a part of the row covers: those of their numbers that it
+// covers, and where these stand in it.
+template <class F> void Joining::for_gradients(const GradientNode& node, Stretch part, const F& f) const {
+  for_tensors(row_.places, part, [&](size_t i, i64 from, i64 place, i64 count) {
+    const Tensor& g = node.gradients[row_.parameters[i]];
+    f(g.defined() ? g.reshape({g.count()}).rows(from, from + count) : Tensor(), Stretch{place, place + count});
+  });
+}
+
+void Joining::pack(const GradientNode& node, Stretch part, const Tensor& to) const {
+  for_gradients(node, part, [&](const Tensor& numbers, Stretch place) {
+    Tensor there = to.rows(place.begin, place.end);  // -0 adds nothing: x + -0 is x, also where x is 0 or -0
+    numbers.defined() ? copy_into(there, numbers) : fill(there, -0.0);
   });
 }
 
 void Joining::unpack(const Tensor& from, Stretch part) {
-  dispatch_floating(row_.dtype, "gradient tree", [&](auto t) {
-    using T = decltype(t);
-    for_tensors(row_.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
-      Tensor& g = nodes_[0].gradients[row_.parameters[i]];
-      const Shape& shape = parameters_[row_.parameters[i]].value.shape();
-      if (count == shape.count()) {  // all of it is here, and need not be copied
-        g = from.rows(place, place + count).reshape(shape);
-        return;
-      }
-      // Strips of it that were not sent yet still have nothing to add.
-      if (!g.defined()) g = full(shape, -0.0, row_.dtype);
-      std::copy_n(from.data<T>() + place, count, g.write<T>() + to);
-    });
+  for_tensors(row_.places, part, [&](size_t i, i64 to, i64 place, i64 count) {
+    Tensor& g = nodes_[0].gradients[row_.parameters[i]];
+    const Shape& shape = parameters_[row_.parameters[i]].value.shape();
+    const Tensor numbers = from.rows(place, place + count);
+    if (count == shape.count()) {  // all of it is here, and need not be copied
+      g = numbers.reshape(shape);
+      return;
+    }
+    // Parts of it that were not sent yet still have nothing to add.
+    if (!g.defined()) g = full(shape, -0.0, row_.dtype);
+    Tensor there = g.reshape({g.count()}).rows(to, to + count);
+    copy_into(there, numbers);
   });
 }
 
 // These numbers where they are, if they are of one gradient of the only node; else a tensor that is not defined.
-Tensor Joining::in_place(Stretch part) const {
+Tensor Joining::in_place(Stretch strip) const {
   Tensor found;
-  for_tensors(row_.places, part, [&](size_t i, i64 from, i64, i64 count) {
-    const Tensor& g = nodes_[0].gradients[row_.parameters[i]];
-    if (g.defined()) found = g.reshape({g.count()}).rows(from, from + count);
-  });
-  return own_nodes_ == 1 ? found : Tensor();
+  if (own_nodes_ == 1)
+    for_gradients(nodes_[0], strip, [&](const Tensor& numbers, Stretch place) {
+      found = place.count() == strip.count() ? numbers : Tensor();
+    });
+  return found;
 }
 
-void Joining::start(const Strip& strip, Flight& flight) {
+void Joining::start(Stretch strip, Flight& flight) {
   const i64 size = ranks_.size(), me = ranks_.rank(), mine = part_of(strip, me, size).count();
-  flight.own = strip.is_of_one ? in_place(strip) : Tensor();
+  flight.own = in_place(strip);
   flight.packs = !flight.own.defined();
-  if (!flight.received.defined()) flight.received = Tensor::empty({(longest_ / size + 1) * of_others_}, row_.dtype);
   if (flight.packs) flight.own = Tensor::empty({strip.count() * own_nodes_}, row_.dtype);
   flight.whole = own_nodes_ > 1 ? Tensor::empty({strip.count()}, row_.dtype) : flight.own;
-  flight.back.clear();
+  flight.received = Tensor::empty({mine * of_others_}, row_.dtype);
   Ranks::Sent sent;
   Ranks::Received from;
   for (i64 r = 0, own_end = 0, received_end = 0; r < size; ++r) {
     const Stretch slice = part_of(strip, r, size);
     const i64 own_begin = own_end, received_begin = received_end;
-    for (size_t node = 0; node < own_nodes(); ++node) {
-      if (flight.packs) pack(nodes_[node], slice, flight.own, own_end);
-      own_end += slice.count();
+    for (size_t node = 0; node < own_nodes(); ++node, own_end += slice.count()) {
+      const Tensor numbers = flight.own.rows(own_end, own_end + slice.count());
+      if (r == me)
+        flight.slices.push_back(
+            {nodes_of_rank_[static_cast<size_t>(me)][node], flight.packs ? Tensor() : numbers, &nodes_[node]});
+      else if (flight.packs)
+        pack(nodes_[node], slice, numbers);
     }
-    i64 at = r == me ? own_begin : received_begin;
     for (const Stretch& node : nodes_of_rank_[static_cast<size_t>(r)]) {
-      flight.slices.push_back({node, (r == me ? flight.own : flight.received).rows(at, at + mine), r == me});
-      at += mine;
+      if (r == me) break;
+      flight.slices.push_back({node, flight.received.rows(received_end, received_end + mine)});
+      received_end += mine;
     }
-    if (r != me) received_end = at;
     sent.push_back(bytes(flight.own.rows(own_begin, own_end)));
     from.push_back(bytes(flight.received.rows(received_begin, received_end)));
     flight.back.push_back(bytes(flight.whole.rows(slice.begin - strip.begin, slice.end - strip.begin)));
@@ -191,24 +192,32 @@ void Joining::start(const Strip& strip, Flight& flight) {
   flight.under_way = ranks_.start(0, sent, from);
 }
 
-void Joining::add(Flight& flight) {
+void Joining::add(Stretch strip, Flight& flight) {
   std::vector<Slice> sum;
   for (Slice& slice : flight.slices)
-    append(sum, std::move(slice), count_, [](Slice& left, Slice& right) {
-      if (right.is_own && !left.is_own) std::swap(left.numbers, right.numbers);  // a + b has the bits of b + a
-      left.is_own |= right.is_own;
-      add_in_place(left.numbers, right.numbers);
+    append(sum, std::move(slice), count_, [&](Slice& left, Slice& right) {
+      if (right.own) {  // a + b has the bits of b + a
+        std::swap(left.numbers, right.numbers);
+        std::swap(left.own, right.own);
+      }
+      if (left.numbers.defined()) return add_in_place(left.numbers, right.numbers);
+      left.numbers = std::move(right.numbers);
+      for_gradients(*std::exchange(left.own, nullptr), part_of(strip, ranks_.rank(), ranks_.size()),
+                    [&](const Tensor& numbers, Stretch place) {
+                      Tensor there = left.numbers.rows(place.begin, place.end);
+                      if (numbers.defined()) add_in_place(there, numbers);
+                    });
     });
-  const std::span<std::byte> total = bytes(sum.at(0).numbers);
-  if (own_nodes_ > 1) std::copy(total.begin(), total.end(), flight.back[static_cast<size_t>(ranks_.rank())].begin());
-  flight.under_way = ranks_.start(1, Ranks::Sent(flight.back.size(), total), flight.back);
+  flight.sum = sum.at(0).numbers;
+  flight.under_way = ranks_.start(1, Ranks::Sent(flight.back.size(), bytes(flight.sum)), flight.back);
 }
 
-void Joining::end(const Strip& strip, Flight& flight) {
-  flight.under_way.reset();
-  if (flight.packs) unpack(flight.whole, strip);
-  flight.own = flight.whole = Tensor();
-  flight.slices.clear();
+void Joining::end(Stretch strip, Flight& flight) {
+  for (i64 r = 0; flight.packs && r < ranks_.size(); ++r) {
+    const Stretch slice = part_of(strip, r, ranks_.size());
+    unpack(r == ranks_.rank() ? flight.sum : flight.whole.rows(slice.begin - strip.begin, slice.end - strip.begin),
+           slice);
+  }
 }
 
 void Joining::complete(size_t i) {
@@ -218,23 +227,20 @@ void Joining::complete(size_t i) {
   while (complete_ < row_.parameters.size() && is_complete_[row_.parameters[complete_]]) ++complete_;
 }
 
-// What was begun first goes first, so that ranks whose transfers are over at once do all in the same order.
+// Numbers leave before it is asked what has arrived, since others wait for them meanwhile. Ranks whose transfers are
+// over at once do all in the same order.
 void Joining::advance(bool during_backward) {
   const size_t most = strips_under_way(ranks_, own_nodes_, during_backward);
   while (true) {
-    if (ended_ < added_ && flight(ended_).arrived()) {
-      end(strips_[ended_], flight(ended_));
-      spare_.push_back(std::move(flights_->front()));
+    if (started_ < strips_.size() && flights_->size() < most && strips_[started_].end <= row_.places[complete_] &&
+        (flights_->empty() || flights_->back().under_way)) {
+      start(strips_[started_++], flights_->emplace_back());
+    } else if (ended_ < added_ && flights_->front().arrived()) {
+      end(strips_[ended_++], flights_->front());
       flights_->pop_front();
-      ++ended_;
     } else if (added_ < started_ && flight(added_).arrived()) {
-      add(flight(added_++));
-    } else if (started_ < strips_.size() && flights_->size() < most &&
-               strips_[started_].end <= row_.places[complete_]) {
-      flights_->push_back(spare_.empty() ? Flight() : std::move(spare_.back()));
-      if (!spare_.empty()) spare_.pop_back();
-      start(strips_[started_], flight(started_));
-      ++started_;
+      add(strips_[added_], flight(added_));
+      ++added_;
     } else {
       return;
     }
@@ -243,14 +249,16 @@ void Joining::advance(bool during_backward) {
 
 void Joining::finish() {
   for (size_t i = 0; i < is_complete_.size(); ++i) complete(i);
+  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), is_there_);
+  Ranks::Received from;
+  for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
+  std::unique_ptr<Ranks::Transfer> telling =
+      ranks_.start(2, Ranks::Sent(all.size(), std::as_bytes(std::span(is_there_))), from);
   if (ranks_.adds_fast())
     join_fast();
   else
     while (ended_ < strips_.size()) advance(false);
-  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), is_there_);
-  Ranks::Received from;
-  for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
-  ranks_.exchange(Ranks::Sent(all.size(), std::as_bytes(std::span(is_there_))), from);
+  telling.reset();
   for (size_t i = 0; i < is_there_.size(); ++i)
     if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has[i] == '1'; }))
       nodes_[0].gradients[i] = Tensor();
@@ -263,13 +271,12 @@ void Joining::join_fast() {
   for (; nodes_.size() > 1; nodes_.pop_back())
     for (size_t i = 0; i < parameters_.size(); ++i)
       add_gradient(nodes_[nodes_.size() - 2].gradients[i], nodes_.back().gradients[i]);
-  Tensor packed = Tensor::empty({longest_}, row_.dtype);
-  for (i64 begin = 0; begin < row_.count(); begin += longest_) {
-    const Stretch part{begin, std::min(begin + longest_, row_.count())};
-    Tensor numbers = packed.rows(0, part.count());
-    pack(nodes_[0], part, numbers, 0);
+  for (const Stretch& strip : strips_) {
+    Tensor numbers = in_place(strip);
+    const bool packs = !numbers.defined();
+    if (packs) pack(nodes_[0], strip, numbers = Tensor::empty({strip.count()}, row_.dtype));
     ranks_.sum(numbers);
-    unpack(numbers, part);
+    if (packs) unpack(numbers, strip);
   }
 }
 

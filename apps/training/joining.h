@@ -43,30 +43,28 @@ class Joining {
     Dtype dtype = f32;
   };
 
-  // Numbers of a row that the ranks join at once. They are of one gradient, or of many small ones.
-  struct Strip : Stretch {
-    bool is_of_one = false;
-  };
   struct Slice : Stretch {
-    Tensor numbers;
-    bool is_own = false;
+    Tensor numbers{};                   // of the node; none: they stay where its gradients are
+    const GradientNode* own = nullptr;  // this rank's
   };
   struct Flight {
-    Tensor received{};            // memory, for as many numbers as the longest strip needs
-    bool packs = false;           // the numbers are copies
-    Tensor own{}, whole{};        // this rank's numbers, in the order of the ranks; all sums
+    bool packs = false;           // the numbers that it sends are copies
+    Tensor own{}, received{};     // what it sends, in the order of the ranks, and what it gets
+    Tensor sum{}, whole{};        // of its own slice; of all others
     std::vector<Slice> slices{};  // what this rank adds, of every node, in the tree's order
     Ranks::Received back{};       // where the sums of each rank belong
     std::unique_ptr<Ranks::Transfer> under_way{};
     bool arrived() const { return !under_way || under_way->is_over(); }
   };
-  static std::vector<Strip> strips_of(const std::vector<i64>& places, const Ranks& ranks);
-  void pack(const GradientNode& node, Stretch part, Tensor& to, i64 at) const;
+  // Numbers of a row that the ranks join at once: they are of one gradient, or of many small ones.
+  static std::vector<Stretch> strips_of(const std::vector<i64>& places, const Ranks& ranks);
+  template <class F> void for_gradients(const GradientNode& node, Stretch part, const F& f) const;
+  void pack(const GradientNode& node, Stretch part, const Tensor& to) const;
   void unpack(const Tensor& from, Stretch part);
-  Tensor in_place(Stretch part) const;
-  void start(const Strip& strip, Flight& flight);
-  void add(Flight& flight);
-  void end(const Strip& strip, Flight& flight);
+  Tensor in_place(Stretch strip) const;
+  void start(Stretch strip, Flight& flight);
+  void add(Stretch strip, Flight& flight);
+  void end(Stretch strip, Flight& flight);
   void join_fast();
   Flight& flight(size_t k) { return (*flights_)[k - ended_]; }
 
@@ -75,8 +73,7 @@ class Joining {
   const i64 count_;
   Ranks& ranks_;
   const Row row_;
-  const i64 longest_;  // no strip has more numbers
-  const std::vector<Strip> strips_;
+  const std::vector<Stretch> strips_;
   std::vector<std::vector<Stretch>> nodes_of_rank_;
   i64 own_nodes_ = 0, of_others_ = 0;
   std::vector<char> is_complete_;
@@ -84,7 +81,6 @@ class Joining {
   size_t complete_ = 0;                         // so many parameters at the start of the row are
   size_t started_ = 0, added_ = 0, ended_ = 0;  // strips
   std::unique_ptr<std::deque<Flight>> flights_ = std::make_unique<std::deque<Flight>>();  // from ended_ to started_
-  std::vector<Flight> spare_;  // the last one was used last, and is in the cache
 };
 
 }  // namespace orrery

@@ -61,41 +61,45 @@ class Watch {
  public:
   Watch(const Mpi& mpi, std::function<void(int silent)> on_silence)
       : mpi_(mpi), on_silence_(std::move(on_silence)), thread_([this] { watch(); }) {}
-  ~Watch() {
+  ~Watch() {  // no sign may be left: MPICH would complain
     over_ = true;
     thread_.join();
+    MPI_Barrier(group_);
+    take_signs();
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
  private:
+  void take_signs() {
+    int there = 0;
+    MPI_Status status;
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status), there) {
+      char sign = 0;
+      MPI_Recv(&sign, 1, MPI_CHAR, status.MPI_SOURCE, 0, group_, MPI_STATUS_IGNORE);
+      missed_[static_cast<size_t>(status.MPI_SOURCE)] = 0;
+    }
+  }
   void watch() {
     // Of many who miss rank 0, the first one says so.
     const int most_missed = mpi_.rank < 2 ? 9 : 12;
-    std::vector<int> missed(static_cast<size_t>(mpi_.size), 0);
     const int begin = mpi_.rank == 0 ? 1 : 0, end = mpi_.rank == 0 ? mpi_.size : 1;
     while (true) {
       for (int i = 0; i < 25; ++i, std::this_thread::sleep_for(20ms))
         if (over_) return;
-      char sign = 0;
+      const char sign = 0;
       for (int r = begin; r < end; ++r) MPI_Send(&sign, 1, MPI_CHAR, r, 0, group_);
-      for (int r = begin; r < end; ++r) ++missed[static_cast<size_t>(r)];
-      while (true) {
-        int there = 0;
-        MPI_Status status;
-        MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status);
-        if (!there) break;
-        MPI_Recv(&sign, 1, MPI_CHAR, status.MPI_SOURCE, 0, group_, MPI_STATUS_IGNORE);
-        missed[static_cast<size_t>(status.MPI_SOURCE)] = 0;
-      }
+      for (int r = begin; r < end; ++r) ++missed_[static_cast<size_t>(r)];
+      take_signs();
       for (int r = begin; r < end; ++r)
-        if (missed[static_cast<size_t>(r)] > most_missed) on_silence_(r);
+        if (missed_[static_cast<size_t>(r)] > most_missed) on_silence_(r);
     }
   }
 
   const Mpi& mpi_;
   std::function<void(int)> on_silence_;
   Group group_;
+  std::vector<int> missed_ = std::vector<int>(static_cast<size_t>(mpi_.size), 0);
   std::atomic<bool> over_ = false;
   std::thread thread_;
 };

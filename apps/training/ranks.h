@@ -48,7 +48,7 @@ class Ranks {
     /// Whether all have arrived, without waiting. Bytes travel only while one of these functions runs.
     virtual bool is_over() = 0;
   };
-  /// The same, but it may go on afterwards; null: it is over. What one rank starts on a channel, 0 or 1, the others
+  /// The same, but it may go on afterwards; null: it is over. What one rank starts on a channel, 0 to 2, the others
   /// start there in the same order, but perhaps before or after what is on the other one, or an exchange.
   virtual std::unique_ptr<Transfer> start(int /*channel*/, const Sent& to, const Received& from) {
     exchange(to, from);

@@ -42,7 +42,8 @@ Tensor tree_sum(const std::vector<float>& gradients, i64 size, i64 elements = 1)
     tree.finish(ranks);
     CHECK_FALSE(other.gradient().defined());
     if (p.gradient().defined()) CHECK(small.gradient().at(1) == p.gradient().at(0));
-    if (p.gradient().defined() && elements == 1) CHECK(small.gradient().shares_memory_with(p.gradient()) == (size > 1));
+    if (p.gradient().defined() && elements == 1 && size < 3)
+      CHECK(small.gradient().shares_memory_with(p.gradient()) == (size == 2));
     if (ranks.is_first()) result = p.gradient();
   });
   for (const std::string& problem : problems) CHECK(problem == "");
