@@ -11,7 +11,7 @@
 #include "core/dtype.h"
 #include "core/products/precision.h"
 
-// CLI11's header takes seconds to compile, so only command.cpp, options.cpp, help.cpp and option_file.cpp include it.
+// CLI11's header takes seconds to compile, so only command.cpp, options.cpp and option_file.cpp include it.
 namespace CLI {
 class App;
 class Option;

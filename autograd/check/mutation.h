@@ -28,7 +28,7 @@ struct Mutant {
   /// What caught it, by name, or why nothing did.
   std::string why() const { return caught_by == GradientCheck::none ? why_not : std::string(name_of(caught_by)); }
 };
-/// "x -1: input 0 of softmax"; "writes into dy: softmax" for a mistake in a whole operation (apps/check/hidden.h);
+/// "x -1: input 0 of softmax"; "writes into dy: softmax" for a mistake in a whole operation (apps/check/table.h);
 /// "oldest first" for the engine.
 std::ostream& operator<<(std::ostream& out, const Mutant& mutant);
 

@@ -8,7 +8,7 @@
 //
 // Two things differ from nanoGPT; model, steps, batch, rates, decay and initialisation do not.
 //   order     nanoGPT draws each block from anywhere in the text. Its 2,000 steps read 1.5 times the length of the
-//             text, yet never see a fifth of it. Here every block comes once before any comes again (blocks.h).
+//             text, yet never see a fifth of it. Here every block comes once before any comes again (text.h).
 //   average   nanoGPT evaluates the parameters of the last step. Here their exponential mean over the steps is
 //             evaluated, saved and used for sampling, with AdamW's own beta2 as its decay, as Kingma and Ba (2015,
 //             section 7.2, "Temporal averaging") propose for Adam. The steps themselves do not depend on it.
