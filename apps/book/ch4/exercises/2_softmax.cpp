@@ -1,7 +1,7 @@
 // Chapter 4. Exercise 4.2: softmax's backward.
 //
 // y_i = e^{x_i} / sum_j e^{x_j} over the last axis. Its forward is given. Write its backward: from dy, the gradient of
-// the loss with respect to y, to dx. You have the saved output y. Products are in core/tensor_ops.h, sums in
+// the loss with respect to y, to dx. You have the saved output y. Products and sums are in
 // core/tensor_ops.h: sum(x, {-1}, true) adds up each row and keeps the axis, with size 1.
 // Grade it:  apps/run exercise 4.2
 #include "autograd/apply.h"

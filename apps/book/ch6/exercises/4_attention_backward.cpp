@@ -4,8 +4,8 @@
 //
 // S = c tanh(A), A = Q K^T / (c sqrt(d_k))
 //
-// The forward is given. Write the whole backward: from dO to dQ, dK and dV. Go back one equation at a time: softmax and
-// the products are those of the text, and chapter 3 has the slope of tanh.
+// The forward is given; it saves Q, K, V, S and P. Write the whole backward: from dO to dQ, dK and dV. Go back one
+// equation at a time: softmax and the products are those of the text, and chapter 3 has the slope of tanh.
 //
 // matmul(a, b, Trans::a) is a^T b, matmul(a, b, Trans::b) is a b^T; sum(x, {-1}, true) adds up each row and keeps the
 // axis, with size 1. Shapes: Q [n, d_k], K [m, d_k], V [m, d_v], O [n, d_v].

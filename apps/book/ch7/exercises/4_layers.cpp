@@ -8,7 +8,8 @@
 // An encoder layer has self-attention, then the feed-forward network. A decoder layer has self-attention over what is
 // written, under the mask `causal`; then cross-attention to the encoder's output, the memory, under the mask `visible`;
 // then the feed-forward network. Each sub-layer f has the next norm, and a sum around it: norm(x + f(x)), which is
-// post-norm, or, if part.norm_first is true, x + f(norm(x)).
+// post-norm, or, if part.norm_first is true, x + f(norm(x)): of cross-attention this normalises the queries, never the
+// memory.
 //
 // The types are left open (auto), since the layers run with Variables here, and on a tape of yours in own.5 and own.6:
 // a + b and calls are all that you need.
