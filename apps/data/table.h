@@ -52,12 +52,14 @@ void check_utf8(std::string_view text, const std::string& path, std::string_view
 
 struct TaggedSentence {
   std::vector<std::string> tokens, tags;  ///< as many of both
-  i64 line = 0;                           ///< of the file, counted from 1, in which it begins
+  std::vector<i64> lines;                 ///< of the file, counted from 1, in which each token is
 };
 
+/// `marks` are lines left out: "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences and, where
+/// the tokens are in another column than the first, its words that are several (1-2) or none (8.1).
 struct TaggedText {
   std::vector<TaggedSentence> sentences;
-  i64 marks = 0;  ///< lines "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences: left out
+  i64 marks = 0;
 };
 
 /// Columns are counted from 0, or with negative numbers from the last one, -1.

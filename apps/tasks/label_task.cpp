@@ -92,7 +92,7 @@ void print_mistakes(const JudgedTexts& said, const std::vector<LabelledText>& te
       std::string place = texts[i].place.substr(options.file.size() + 2), text = joined(texts[i].words, " ");
       std::replace_if(
           text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
-      if (of_words) place += std::to_string(texts[i].line + static_cast<i64>(word)) + '\t' + texts[i].words[word];
+      if (of_words) place += std::to_string(texts[i].lines[word]) + '\t' + texts[i].words[word];
       mistakes.emplace_back(-probability, joined({name_of(label, config.labels), numbers("%.4f", probability),
                                                   name_of(said[i].right[word], config.labels), place, text},
                                                  "\t"));

@@ -127,7 +127,9 @@ void check_conll(const std::string& text, unsigned choice) {
         read_conll(files().first, {.token = choice % 3, .tag = -1 - static_cast<i64>(choice / 3 % 3)});
     expect(!read.sentences.empty(), "there is a sentence");
     for (const TaggedSentence& sentence : read.sentences)
-      expect(!sentence.tokens.empty() && sentence.tokens.size() == sentence.tags.size(), "every token has a tag");
+      expect(!sentence.tokens.empty() && sentence.tokens.size() == sentence.tags.size() &&
+                 sentence.tokens.size() == sentence.lines.size(),
+             "every token has a tag and a line");
   });
 }
 
