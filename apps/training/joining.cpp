@@ -276,6 +276,7 @@ void Joining::join_fast() {
   for (; nodes_.size() > 1; nodes_.pop_back())
     for (size_t i = 0; i < parameters_.size(); ++i)
       add_gradient(nodes_[nodes_.size() - 2].gradients[i], nodes_.back().gradients[i]);
+  own_nodes_ = 1;
   for (const Stretch& strip : strips_) {
     Tensor numbers = in_place(strip);
     const bool packs = !numbers.defined();
