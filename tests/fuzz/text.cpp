@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "apps/data/corpus.h"
+#include "apps/data/npy.h"
 #include "apps/data/table.h"
 #include "apps/data/text_data.h"
 #include "apps/data/text_file.h"

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "apps/data/npy.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
