@@ -164,17 +164,17 @@ int label_lines(const LabelTask& task, UseOptions& options) {
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
   const Interrupt interrupt;
-  translate::LineReader reader(STDIN_FILENO, "standard input");
+  LineReader reader(STDIN_FILENO, "standard input");
   AnswerWriter writer(saved.model.config, options.unsure);
   i64 lines_read = 0, left_out = 0, first_left_out = 0, cut = 0;
   std::vector<std::string> earlier;
   const auto stopped = [&] { return interrupt.requested(); };
   while (std::cout.good() && !stopped()) {
-    const std::vector<translate::Line> lines = reader.read(window, stopped);
+    const std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
     std::vector<LabelledText> texts;
     std::vector<std::string> shown;
-    for (const translate::Line& line : lines) {
+    for (const Line& line : lines) {
       ++lines_read;
       const bool can_be_read = line.is_whole && first_not_utf8(line.text) == line.text.npos;
       const std::optional<LabelledText> text = can_be_read ? task.text_of(line.text, earlier) : LabelledText();

@@ -73,12 +73,12 @@ void check_tokens(const std::string& text) {
 void check_lines(const std::string& text) {
   set_contents(files().first, text);
   const Descriptor file(::open(files().first.c_str(), O_RDONLY | O_CLOEXEC));
-  translate::LineReader reader(file.number(), "fuzz");
+  LineReader reader(file.number(), "fuzz");
   std::vector<std::string> lines;
   for (;;) {
-    const std::vector<translate::Line> some = reader.read(7, [] { return false; });
+    const std::vector<Line> some = reader.read(7, [] { return false; });
     if (some.empty()) break;
-    for (const translate::Line& line : some) lines.push_back(line.text);
+    for (const Line& line : some) lines.push_back(line.text);
   }
   const std::vector<std::string_view> expected = lines_of(text);
   expect(std::equal(lines.begin(), lines.end(), expected.begin(), expected.end()),
