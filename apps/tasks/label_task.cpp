@@ -16,24 +16,13 @@
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/training/program.h"
 #include "core/machine/parallel.h"
 #include "nn/files/bert_files.h"
 #include "nn/files/files.h"
 
 namespace orrery {
-
-SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path) {
-  const Metadata metadata = read_safetensors_metadata(path);
-  check_is_finished(task, path, metadata);
-  const nn::BertConfig config = nn::bert_config(path);
-  const bool has_head = config.head == head || (head == nn::BertHead::pretraining && config.has_words());
-  check(has_head, task, path, " was not saved by orrery ", task, " (its head is ",
-        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
-  const TextTokens tokens = TextTokens::of_model(metadata, path);
-  tokens.check_fit(config, path);
-  return {metadata, config, tokens};
-}
 
 namespace {
 

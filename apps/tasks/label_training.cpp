@@ -9,6 +9,7 @@
 
 #include "apps/data/text_file.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/tasks/label_task.h"
 #include "apps/training/recipe.h"
 #include "autograd/ops/cross_entropy.h"

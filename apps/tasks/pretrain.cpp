@@ -26,7 +26,7 @@
 #include "apps/data/text_file.h"
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/label_task.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/training/recipe.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/softmax.h"
