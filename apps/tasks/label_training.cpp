@@ -1,7 +1,6 @@
 // Chapter 9. Training a BERT on labels: its texts, its labels, its batches.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <map>
