@@ -3,7 +3,7 @@
 // Mutants are wrong backwards of each operation: how many, and which check caught them. `orrery gradcheck --seeds
 // 1..1000` asks if correct code is ever reported as wrong, for any random numbers: every row is proven with every seed,
 // except the parts of a proof that no random number can make fail (ProofOptions::exact). A run that is stopped says
-// which seeds are left.
+// which seeds are left. Hidden: mutants that a single pass does not show.
 #pragma once
 
 #include <map>

@@ -2,7 +2,6 @@
 #include "apps/data/corpus.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "apps/data/table.h"
 #include "apps/data/text_file.h"

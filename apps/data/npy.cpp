@@ -1,6 +1,6 @@
 // Chapter 9. NumPy's files: six bytes of magic, two of the version, the length of the header, the header, the numbers.
 // The header is a Python dictionary, as NumPy writes it: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }
-#include "apps/data/table.h"
+#include "apps/data/npy.h"
 
 #include <algorithm>
 #include <array>

@@ -155,6 +155,15 @@ std::vector<std::string_view> line_fields(std::string_view line, char separator)
   return columns;
 }
 
+// CoNLL-U numbers tokens 1, 2, ...; 1-2 is the word that these two were, as "zum" was "zu dem", and 8.1 one that is only
+// thought of. Others count the tokens alone.
+bool is_no_token(std::string_view number) {
+  constexpr std::string_view digits = "0123456789";
+  const size_t at = number.find_first_not_of(digits);
+  return at > 0 && at != number.npos && (number[at] == '-' || number[at] == '.') && at + 1 < number.size() &&
+         number.find_first_not_of(digits, at + 1) == number.npos;
+}
+
 }  // namespace
 
 TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
@@ -183,6 +192,10 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
     if (count == 0) count = here;
     check(here == count, "conll", path, ", line ", line_number, " has ", here, here == 1 ? " column" : " columns",
           " instead of ", count);
+    if (columns.token != 0 && columns.token + count != 0 && is_no_token(fields[0])) {
+      ++result.marks;
+      continue;
+    }
     const auto field = [&](i64 column, const char* name) {
       const i64 at = column < 0 ? column + count : column;
       check(at >= 0 && at < count, "conll", path, " has ", count, " columns, and none with number ",
@@ -190,10 +203,11 @@ TaggedText read_conll(const std::string& path, const ConllColumns& columns) {
       check(!fields[static_cast<size_t>(at)].empty(), "conll", path, ", line ", line_number, " has an empty ", name);
       return std::string(fields[static_cast<size_t>(at)]);
     };
-    if (!in_sentence) result.sentences.push_back({.tokens = {}, .tags = {}, .line = line_number});
+    if (!in_sentence) result.sentences.push_back({.tokens = {}, .tags = {}, .lines = {}});
     in_sentence = true;
     result.sentences.back().tokens.push_back(field(columns.token, "token"));
     result.sentences.back().tags.push_back(field(columns.tag, "tag"));
+    result.sentences.back().lines.push_back(line_number);
   }
   check(!result.sentences.empty(), "conll", path, " has no sentence");
   return result;

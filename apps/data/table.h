@@ -8,7 +8,6 @@
 // in columns; an empty line ends a sentence.
 //   EU      NNP  B-NP  B-ORG
 //   rejects VBZ  B-VP  O
-// NumPy's files: one array of numbers with its shape (numpy.lib.format, versions 1 to 3).
 #pragma once
 
 #include <optional>
@@ -17,7 +16,6 @@
 #include <vector>
 
 #include "core/dtype.h"
-#include "core/tensor.h"
 
 namespace orrery {
 
@@ -52,12 +50,14 @@ void check_utf8(std::string_view text, const std::string& path, std::string_view
 
 struct TaggedSentence {
   std::vector<std::string> tokens, tags;  ///< as many of both
-  i64 line = 0;                           ///< of the file, counted from 1, in which it begins
+  std::vector<i64> lines;                 ///< of the file, counted from 1, in which each token is
 };
 
+/// `marks` are lines left out: "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences and, where
+/// the tokens are in another column than the first, its words that are several (1-2) or none (8.1).
 struct TaggedText {
   std::vector<TaggedSentence> sentences;
-  i64 marks = 0;  ///< lines "-DOCSTART- ...", and CoNLL-U's "# key = value" or "# newpar" above sentences: left out
+  i64 marks = 0;
 };
 
 /// Columns are counted from 0, or with negative numbers from the last one, -1.
@@ -70,12 +70,5 @@ struct ConllColumns {
 /// that is not UTF-8; a line with more or fewer columns than the first; an empty token or tag; a column that is not
 /// there. Others: no sentence, and those of `read_text`.
 TaggedText read_conll(const std::string& path, const ConllColumns& columns = {});
-
-/// Little-endian numbers in C order: f4 as f32, f8 as f64, i4 as i32, i8 as i32, which they must fit. Errors of
-/// "read PATH": other numbers or another order, which are named; more than six axes; a file that is damaged, cut off or
-/// too long; those of InputFile.
-Tensor read_npy(const std::string& path);
-/// Writes f32 as f4, f64 as f8, i32 as i4, for numpy.load. Errors: those of replace_file.
-void write_npy(const std::string& path, const Tensor& x);
 
 }  // namespace orrery

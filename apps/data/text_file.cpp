@@ -95,9 +95,6 @@ size_t first_not_utf8(std::string_view text) {
   return text.npos;
 }
 
-}  // namespace orrery
-
-namespace orrery::translate {
 namespace {
 
 constexpr size_t bytes_at_once = size_t{1} << 16;
@@ -160,4 +157,4 @@ std::vector<Line> LineReader::read(size_t most, const std::function<bool()>& sto
   }
 }
 
-}  // namespace orrery::translate
+}  // namespace orrery

@@ -41,10 +41,6 @@ std::string_view without_marks(std::string_view line, bool is_first);
 /// The first byte of `text` at which no UTF-8 character begins; npos if there is none.
 size_t first_not_utf8(std::string_view text);
 
-}  // namespace orrery
-
-namespace orrery::translate {
-
 struct Line {
   std::string text;      ///< without its end
   bool is_whole = true;  ///< false if it was longer than `longest_line`, and is left out
@@ -77,4 +73,4 @@ class LineReader {
   bool begun_ = false, is_first_ = true, at_end_ = false;
 };
 
-}  // namespace orrery::translate
+}  // namespace orrery

@@ -2,7 +2,6 @@
 #include "apps/data/vocabulary.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <nlohmann/json.hpp>

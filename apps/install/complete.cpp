@@ -1,10 +1,10 @@
 // Chapter 9. Completion: walks the words of a command line down to the command or option that the last belongs to.
+#include "apps/install/complete.h"
 
 #include <algorithm>
 #include <iostream>
 #include <memory>
 
-#include "apps/program/command.h"
 #include "apps/program/options.h"
 
 namespace orrery {

@@ -9,13 +9,6 @@
 // Options are in options.h. Results go to stdout, progress to stderr. --help has options in groups, with their
 // defaults. It does not list which options exclude each other: an option that starts another kind of run excludes
 // nearly all others. The error for a wrong command line names both.
-//
-// Completion: what can follow the words of a command line, for the shells' Tab key.
-//
-//   $ orrery complete -- toy --task re
-//   reverse
-// The shells' scripts, orrery.bash, orrery.zsh and orrery.fish in this folder, ask the program each time, so that they
-// say what its help says. Where nothing is printed, a shell offers files.
 #pragma once
 
 #include <functional>
@@ -84,14 +77,5 @@ struct CommandHelp {
 
 /// The help of a command and of its sub-commands, for what completes command lines.
 CommandHelp command_help(CLI::App& command);
-
-/// What a word can become.
-struct Completion {
-  std::string word, description;
-};
-
-/// What the last of `words` can become. They follow the program's name; the last is the one at the cursor, "" if it has
-/// not been begun. A word "=" stands between an option and its value, since bash takes --task=copy for three words.
-std::vector<Completion> completions(const CommandHelp& program, const std::vector<std::string>& words);
 
 }  // namespace orrery

@@ -1,5 +1,6 @@
 // Chapter 9. Training a BERT: its options, its tokens, how many steps it makes; `export`: a BERT as a folder of Hugging
 // Face's transformers.
+#include "apps/tasks/bert_training.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +13,6 @@
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/label_task.h"
 #include "apps/training/recipe.h"
 #include "core/files/file.h"
 #include "core/files/json.h"
@@ -207,6 +207,18 @@ void BertTraining::resolve() {
   epochs_ = TrainingRecipe::automatic;  // the model keeps the steps alone
   set(recipe_.warmup, recipe_.steps / 10);
   set(recipe_.evaluate_every, std::max(in_epoch, recipe_.steps / 20));
+}
+
+SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path) {
+  const Metadata metadata = read_safetensors_metadata(path);
+  check_is_finished(task, path, metadata);
+  const nn::BertConfig config = nn::bert_config(path);
+  const bool has_head = config.head == head || (head == nn::BertHead::pretraining && config.has_words());
+  check(has_head, task, path, " was not saved by orrery ", task, " (its head is ",
+        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
+  const TextTokens tokens = TextTokens::of_model(metadata, path);
+  tokens.check_fit(config, path);
+  return {metadata, config, tokens};
 }
 
 namespace {

@@ -110,15 +110,15 @@ template <class Answer> int for_lines_of_input(Reader& reader, const Answer& ans
   const std::string source = "standard input";
   if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
   const Interrupt interrupt;
-  translate::LineReader input(STDIN_FILENO, source);
+  LineReader input(STDIN_FILENO, source);
   const auto stopped = [&] { return interrupt.requested(); };
   while (std::cout.good() && !stopped()) {
-    const std::vector<translate::Line> lines = input.read(lines_at_once, stopped);
+    const std::vector<Line> lines = input.read(lines_at_once, stopped);
     if (lines.empty()) break;
     EncodedTexts texts;
-    for (const translate::Line& line : lines) {
-      check(line.is_whole, "read " + source, "line ", reader.lines + 1, " has more than ",
-            translate::LineReader::longest_line, " bytes");
+    for (const Line& line : lines) {
+      check(line.is_whole, "read " + source, "line ", reader.lines + 1, " has more than ", LineReader::longest_line,
+            " bytes");
       texts.push_back(reader.read(line.text, source));
     }
     answer(lines, texts);
@@ -154,11 +154,10 @@ int write_attention(const EmbedOptions& options, const nn::Bert& model, Reader& 
   AttentionPage page("Attention of a BERT", "A BERT of " + std::to_string(model.config.parameter_count()) +
                                                 " parameters: what every head of every layer reads in a sentence.");
   bool is_full = false;
-  const int exit_code =
-      for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const EncodedTexts& texts) {
-        for (size_t i = 0; i < lines.size() && !is_full; ++i)
-          is_full = !add_attention(page, model, reader.encoded.tokens, lines[i].text, texts[i]);
-      });
+  const int exit_code = for_lines_of_input(reader, [&](const std::vector<Line>& lines, const EncodedTexts& texts) {
+    for (size_t i = 0; i < lines.size() && !is_full; ++i)
+      is_full = !add_attention(page, model, reader.encoded.tokens, lines[i].text, texts[i]);
+  });
   const std::string path = harmless(options.attention);
   check(page.pairs() > 0, "embed", path, " is not written: there is no line, or the first is too long for it");
   write_text(options.attention, page.html());
@@ -203,7 +202,7 @@ int embed(const EmbedOptions& options) {
   std::optional<Known> known;
   if (!options.nearest.empty()) known = known_sentences(options.nearest, model, reader);
   print_start(std::cerr, {.parameters = model.parameter_count()});
-  return for_lines_of_input(reader, [&](const std::vector<translate::Line>& lines, const EncodedTexts& texts) {
+  return for_lines_of_input(reader, [&](const std::vector<Line>& lines, const EncodedTexts& texts) {
     const Tensor vectors = sentence_vectors(model, texts);
     for (size_t i = 0; i < lines.size(); ++i) {
       const Tensor vector = vectors.rows(static_cast<i64>(i), static_cast<i64>(i) + 1);

@@ -16,24 +16,13 @@
 #include "apps/program/machine.h"
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/training/program.h"
 #include "core/machine/parallel.h"
 #include "nn/files/bert_files.h"
 #include "nn/files/files.h"
 
 namespace orrery {
-
-SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path) {
-  const Metadata metadata = read_safetensors_metadata(path);
-  check_is_finished(task, path, metadata);
-  const nn::BertConfig config = nn::bert_config(path);
-  const bool has_head = config.head == head || (head == nn::BertHead::pretraining && config.has_words());
-  check(has_head, task, path, " was not saved by orrery ", task, " (its head is ",
-        names(config.head)[static_cast<size_t>(config.head)], "); orrery inspect says what it is");
-  const TextTokens tokens = TextTokens::of_model(metadata, path);
-  tokens.check_fit(config, path);
-  return {metadata, config, tokens};
-}
 
 namespace {
 
@@ -92,7 +81,7 @@ void print_mistakes(const JudgedTexts& said, const std::vector<LabelledText>& te
       std::string place = texts[i].place.substr(options.file.size() + 2), text = joined(texts[i].words, " ");
       std::replace_if(
           text.begin(), text.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
-      if (of_words) place += std::to_string(texts[i].line + static_cast<i64>(word)) + '\t' + texts[i].words[word];
+      if (of_words) place += std::to_string(texts[i].lines[word]) + '\t' + texts[i].words[word];
       mistakes.emplace_back(-probability, joined({name_of(label, config.labels), numbers("%.4f", probability),
                                                   name_of(said[i].right[word], config.labels), place, text},
                                                  "\t"));
@@ -164,17 +153,17 @@ int label_lines(const LabelTask& task, UseOptions& options) {
   print_start(std::cerr, {.parameters = saved.model.config.parameter_count()});
   if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence and Enter; Ctrl-D ends.\n";
   const Interrupt interrupt;
-  translate::LineReader reader(STDIN_FILENO, "standard input");
+  LineReader reader(STDIN_FILENO, "standard input");
   AnswerWriter writer(saved.model.config, options.unsure);
   i64 lines_read = 0, left_out = 0, first_left_out = 0, cut = 0;
   std::vector<std::string> earlier;
   const auto stopped = [&] { return interrupt.requested(); };
   while (std::cout.good() && !stopped()) {
-    const std::vector<translate::Line> lines = reader.read(window, stopped);
+    const std::vector<Line> lines = reader.read(window, stopped);
     if (lines.empty()) break;
     std::vector<LabelledText> texts;
     std::vector<std::string> shown;
-    for (const translate::Line& line : lines) {
+    for (const Line& line : lines) {
       ++lines_read;
       const bool can_be_read = line.is_whole && first_not_utf8(line.text) == line.text.npos;
       const std::optional<LabelledText> text = can_be_read ? task.text_of(line.text, earlier) : LabelledText();

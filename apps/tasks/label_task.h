@@ -1,12 +1,6 @@
-// Chapter 9. What the trainings of a BERT share, whatever it learns: options, tokens, --init, batches, steps.
+// Chapter 9. What `orrery classify`, `tag` and `answer` share: the training of a BERT on labels, and the commands.
 //
-// Devlin et al. 2018, "BERT", section 4: "For each task, we simply plug in the task-specific inputs and outputs into
-// BERT and fine-tune all the parameters end-to-end." The defaults are the usual ones of fine-tuning (appendix A.3):
-// batches of 32, AdamW, a rate of 5e-5 that rises in the first tenth of the steps and then falls to 0, 3 epochs.
-// A derived class says how its files are read, and has its losses and scores.
-//
-// What `orrery classify`, `tag` and `answer` share: the training of a BERT on labels, and the commands. A task says how
-// its files are read and what its scores are; everything else is here.
+// A task says how its files are read and what its scores are; everything else is here, and in bert_training.h.
 #pragma once
 
 #include <memory>
@@ -15,77 +9,15 @@
 #include <vector>
 
 #include "apps/tasks/text_encoder.h"
-#include "apps/training/program.h"
 #include "apps/training/task.h"
-#include "nn/files/bert_files.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace orrery {
 
-class BertTraining : public TrainingProgram, public Task {
- public:
-  std::string program() const override = 0;
-  std::string command() const override { return "orrery " + program() + " train"; }
-  TrainingRecipe& recipe() override { return recipe_; }
-  void add_options(CLI::App& command) override;
-  void settle() override;
-  void check_given() const override;
-  std::vector<NamedFile> texts() const override;
-  void read(const std::string& path, const Metadata& kept) override;
-  i64 expected_parameters() const override { return config_.parameter_count(); }
-  // Devlin et al.'s recipe, as resolve() has it.
-  std::optional<KnownTraining> known_training() override;
-  bool may_lack(const std::string& on_disk) const override { return nn::is_of_task(on_disk); }
-  Task& build() override;
-  Metadata of_model() const override;
-
-  nn::Module& module() override { return *model_; }
-  std::string unit() const override { return "texts"; }
-
- protected:
-  /// What FILE is, for the help.
-  virtual std::string file_help() const = 0;
-  /// Adds the options that say which columns of a file are read.
-  virtual void add_columns(CLI::App& command) = 0;
-  virtual nn::BertHead head() const = 0;
-  /// The texts of a file. Errors, naming file and row: a column is missing, a text is empty.
-  virtual std::vector<LabelledText> read_file(const std::string& path) const = 0;
-  /// What follows from all texts to learn, such as the labels of `config_`; what they were is that of --init.
-  virtual void look_at(const std::vector<LabelledText>& texts) = 0;
-  /// Texts of the file at `path` as `tokens_`.
-  virtual EncodedTexts encoded(const std::vector<LabelledText>& texts, const std::string& path) const = 0;
-
-  TrainingRecipe recipe_{.steps = TrainingRecipe::automatic,
-                         .optimizer = OptimizerKind::adamw,
-                         .beta2 = 0.999,
-                         .eps = 1e-8,
-                         .weight_decay = 0.01,
-                         .schedule = Schedule::constant,
-                         .rate = TrainingRecipe::automatic,
-                         .warmup = TrainingRecipe::automatic,
-                         .cooldown = 0.9,
-                         .evaluate_every = TrainingRecipe::automatic};
-  nn::BertConfig config_{.layer = {.d_model = 128, .num_heads = 4, .d_ff = 512, .dropout = 0.1}, .num_layers = 2};
-  std::string file_, valid_;
-  i64 most_tokens_ = 128, batch_ = 32;
-  bool has_stories_ = false;  // texts are questions about stories (label_task.h)
-  std::optional<TextTokens> tokens_;
-  EncodedTexts learned_, held_;
-  std::optional<translate::BatchesByLength> batches_;
-  std::optional<nn::Bert> model_;
-
- private:
-  bool starts_from_another() const { return !run.init.empty(); }
-  i64 usual_epochs() const { return starts_from_another() ? 3 : 10; }
-  i64 least_steps() const { return starts_from_another() ? 200 : 500; }
-  void take_config(const std::string& path, const Metadata& kept);
-  void take_tokens(const std::string& path, const Metadata& kept, const std::vector<LabelledText>& texts);
-  void resolve();
-
-  std::string vocabulary_file_;
-  i64 vocabulary_size_ = 4000, epochs_ = TrainingRecipe::automatic;
-  std::vector<CLI::Option*> from_scratch_;  // the options that --init decides
-  CLI::Option* max_tokens_ = nullptr;
-};
+class TrainingProgram;
 
 /// A task in which a model learns labels.
 class LabelTask {
@@ -116,8 +48,6 @@ class LabelTask {
   virtual std::string table(const JudgedTexts& texts, const std::vector<std::string>& labels) const = 0;
 };
 
-class TrainingProgram;
-
 /// What `train` runs.
 std::shared_ptr<TrainingProgram> label_training(std::shared_ptr<LabelTask> task);
 
@@ -133,21 +63,6 @@ std::string name_of(i32 label, const std::vector<std::string>& labels);
 
 /// Warns of a model that gave the same answer to everything, though there are several labels.
 void warn_of_one_answer(const LabelTask& task, const JudgedTexts& texts, const std::vector<std::string>& labels);
-
-/// What a saved model is, and its tokens.
-struct SavedForm {
-  Metadata metadata;
-  nn::BertConfig config;
-  TextTokens tokens;
-};
-/// Errors: the training is not finished; the model has another head.
-SavedForm saved_form(const std::string& task, nn::BertHead head, const std::string& path);
-
-/// Adds the sub-command `export`, which writes a BERT that `task` saved as a folder of Hugging Face's transformers:
-/// model.safetensors and config.json and, if its tokens are pieces of words, vocab.txt and tokenizer_config.json. A
-/// model with another head is refused. The help says which models it takes only, if there are others.
-void add_bert_export(CLI::App& parent, int& exit_code, const std::string& task, nn::BertHead head,
-                     const std::string& only = "");
 
 /// Adds the command of a task to `program`, with its sub-commands train, eval, run and export.
 void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<LabelTask>& task);

@@ -1,7 +1,6 @@
 // Chapter 9. Training a BERT on labels: its texts, its labels, its batches.
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <map>
@@ -9,6 +8,7 @@
 
 #include "apps/data/text_file.h"
 #include "apps/program/terminal.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/tasks/label_task.h"
 #include "apps/training/recipe.h"
 #include "autograd/ops/cross_entropy.h"

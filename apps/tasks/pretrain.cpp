@@ -26,7 +26,7 @@
 #include "apps/data/text_file.h"
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/label_task.h"
+#include "apps/tasks/bert_training.h"
 #include "apps/training/recipe.h"
 #include "autograd/ops/arithmetic.h"
 #include "autograd/ops/softmax.h"
@@ -209,12 +209,12 @@ int fill_lines(const std::string& path, i64 threads) {
   set_threads(static_cast<int>(threads));
   const Pretrained bert = pretrained(path);
   if (isatty(STDIN_FILENO) == 1) std::cerr << "Type a sentence with [MASK] and Enter; Ctrl-D ends.\n";
-  translate::LineReader reader(STDIN_FILENO, "standard input");
+  LineReader reader(STDIN_FILENO, "standard input");
   for (i64 number = 1; std::cout.good(); ++number) {
-    const std::vector<translate::Line> lines = reader.read(1, [] { return false; });
+    const std::vector<Line> lines = reader.read(1, [] { return false; });
     if (lines.empty()) break;
-    check(lines[0].is_whole, "read standard input", "line ", number, " has more than ",
-          translate::LineReader::longest_line, " bytes");
+    check(lines[0].is_whole, "read standard input", "line ", number, " has more than ", LineReader::longest_line,
+          " bytes");
     const std::string shown = within("line " + std::to_string(number), [&] { return filled(bert, lines[0].text); });
     std::cout << for_reader(shown, STDOUT_FILENO) << std::endl;
   }

@@ -72,7 +72,7 @@ int judge_table(SummaryOptions& options) {
   take_kept(options.kept, read_safetensors_metadata(options.load[0]), options.load[0]);
   const translate::LinePairs pairs =
       read_pairs(options.file, options.columns, model.most_tokens(), translate::Spelling::as_it_is);
-  std::vector<translate::Line> lines;
+  std::vector<Line> lines;
   for (const std::string_view text : pairs.source) lines.push_back({.text = std::string(text)});
   check(!lines.empty(), summarise_name, options.file, " has no text that can be read");
   print_start(std::cerr, {.parameters = model.parameter_count()});

@@ -101,7 +101,7 @@ std::vector<LabelledText> Tag::read(const std::string& path) const {
   TaggedText file = read_conll(path, {.token = token_ - 1, .tag = tag_ - 1});
   if (const i64 left_out = file.marks; left_out > 0)
     std::cerr << harmless(path) << ": " << left_out << (left_out == 1 ? " line" : " lines")
-              << " of -DOCSTART- or comments left out\n";
+              << " of -DOCSTART-, comments, or words that are several or none left out\n";
   std::vector<LabelledText> texts;
   bool any_part = false;
   std::string other;
@@ -111,9 +111,9 @@ std::vector<LabelledText> Tag::read(const std::string& path) const {
       const std::string& tag = sentence.tags[i];
       any_part = any_part || is_part(tag);
       if (!is_part(tag) && tag != "O" && other.empty())
-        other = place + std::to_string(sentence.line + static_cast<i64>(i)) + ": " + printable(tag);
+        other = place + std::to_string(sentence.lines[i]) + ": " + printable(tag);
     }
-    texts.push_back({std::move(sentence.tokens), std::move(sentence.tags), place, sentence.line});
+    texts.push_back({std::move(sentence.tokens), std::move(sentence.tags), place, std::move(sentence.lines)});
   }
   check(!any_part || other.empty(), name(), other, " is neither O nor B- or I- and a type, as other tags are");
   return texts;

@@ -116,9 +116,8 @@ EncodedText TextReader::operator()(const LabelledText& text) const {
   if (in_parts) encoded.segments.push_back(encoded.segments.back());
   for (size_t i = 0; i < text.labels.size(); ++i) {
     const auto found = std::find(config.labels.begin(), config.labels.end(), text.labels[i]);
-    check(found != config.labels.end(), "labels", text.place,
-          text.line > 0 ? std::to_string(text.line + static_cast<i64>(i)) : "", ": ", printable(text.labels[i]),
-          " is none of the model's, ", some_of(config.labels, 5));
+    check(found != config.labels.end(), "labels", text.place, text.lines.empty() ? "" : std::to_string(text.lines[i]),
+          ": ", printable(text.labels[i]), " is none of the model's, ", some_of(config.labels, 5));
     encoded.right.push_back(static_cast<i32>(found - config.labels.begin()));
   }
   return encoded;

@@ -67,7 +67,7 @@ struct LabelledText {
   std::vector<std::string> words{};   ///< or the whole text in one part or several, if it has one label
   std::vector<std::string> labels{};  ///< one for each; none if they are to be found out
   std::string place{};                ///< "FILE, row 7 (line 9)", for errors; or "FILE, line " and
-  i64 line = 0;                       ///< that of the first word, if each word has a line
+  std::vector<i64> lines{};           ///< those of the words, if each word has a line
   i64 story = 0;                      ///< which of a file a question is about, counted from 1; 0: it has none
 };
 

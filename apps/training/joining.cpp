@@ -102,8 +102,8 @@ Joining::Joining(const Parameters& parameters, std::vector<GradientNode>& nodes,
       ranks_(ranks),
       row_(parameters, ranks),
       strips_(strips_of(row_.places, ranks)),
-      is_complete_(parameters.size(), 0),
-      is_there_(parameters.size(), '0') {
+      is_complete_(parameters.size(), 0) {
+  under_way_->is_there.assign(parameters.size(), '0');
   const i64 size = ranks.size(), me = ranks.rank();
   for (i64 r = 0; r < size; ++r) {
     const std::vector<Stretch>& own = nodes_of_rank_.emplace_back(nodes_of(part_of({0, count}, r, size), count));
@@ -111,11 +111,15 @@ Joining::Joining(const Parameters& parameters, std::vector<GradientNode>& nodes,
   }
 }
 
+bool Joining::UnderWay::arrived() const {
+  return (!telling || telling->is_over()) &&
+         std::all_of(flights.begin(), flights.end(), [](const Flight& flight) { return flight.arrived(); });
+}
+
 // After a failure some are under way, and others may not send or take the rest: nobody waits for them, and their memory
 // stays until the process ends, as it soon will.
 Joining::~Joining() {
-  if (std::any_of(flights_->begin(), flights_->end(), [](const Flight& flight) { return !flight.arrived(); }))
-    static_cast<void>(flights_.release());
+  if (!under_way_->arrived()) static_cast<void>(under_way_.release());
 }
 
 // Calls f(numbers, place) for the gradients of a node that a part of the row covers: those of their numbers that it
@@ -223,7 +227,7 @@ void Joining::end(Stretch strip, Flight& flight) {
 void Joining::complete(size_t i) {
   if (std::exchange(is_complete_[i], 1)) return;
   for (size_t node = 0; node < own_nodes(); ++node)
-    if (nodes_[node].gradients[i].defined()) is_there_[i] = '1';
+    if (nodes_[node].gradients[i].defined()) under_way_->is_there[i] = '1';
   while (complete_ < row_.parameters.size() && is_complete_[row_.parameters[complete_]]) ++complete_;
 }
 
@@ -231,13 +235,14 @@ void Joining::complete(size_t i) {
 // over at once do all in the same order.
 void Joining::advance(bool during_backward) {
   const size_t most = strips_under_way(ranks_, own_nodes_, during_backward);
+  std::deque<Flight>& flights = under_way_->flights;
   while (true) {
-    if (started_ < strips_.size() && flights_->size() < most && strips_[started_].end <= row_.places[complete_] &&
-        (flights_->empty() || flights_->back().under_way)) {
-      start(strips_[started_++], flights_->emplace_back());
-    } else if (ended_ < added_ && flights_->front().arrived()) {
-      end(strips_[ended_++], flights_->front());
-      flights_->pop_front();
+    if (started_ < strips_.size() && flights.size() < most && strips_[started_].end <= row_.places[complete_] &&
+        (flights.empty() || flights.back().under_way)) {
+      start(strips_[started_++], flights.emplace_back());
+    } else if (ended_ < added_ && flights.front().arrived()) {
+      end(strips_[ended_++], flights.front());
+      flights.pop_front();
     } else if (added_ < started_ && flight(added_).arrived()) {
       add(strips_[added_], flight(added_));
       ++added_;
@@ -249,17 +254,17 @@ void Joining::advance(bool during_backward) {
 
 void Joining::finish() {
   for (size_t i = 0; i < is_complete_.size(); ++i) complete(i);
-  std::vector<std::string> all(static_cast<size_t>(ranks_.size()), is_there_);
+  auto& [flights, is_there, all, telling] = *under_way_;
+  all.assign(static_cast<size_t>(ranks_.size()), is_there);
   Ranks::Received from;
   for (std::string& has : all) from.push_back(std::as_writable_bytes(std::span(has)));
-  std::unique_ptr<Ranks::Transfer> telling =
-      ranks_.start(2, Ranks::Sent(all.size(), std::as_bytes(std::span(is_there_))), from);
+  telling = ranks_.start(2, Ranks::Sent(all.size(), std::as_bytes(std::span(is_there))), from);
   if (ranks_.adds_fast())
     join_fast();
   else
     while (ended_ < strips_.size()) advance(false);
   telling.reset();
-  for (size_t i = 0; i < is_there_.size(); ++i)
+  for (size_t i = 0; i < is_there.size(); ++i)
     if (std::none_of(all.begin(), all.end(), [&](const std::string& has) { return has[i] == '1'; }))
       nodes_[0].gradients[i] = Tensor();
   nodes_.resize(1);
@@ -271,6 +276,7 @@ void Joining::join_fast() {
   for (; nodes_.size() > 1; nodes_.pop_back())
     for (size_t i = 0; i < parameters_.size(); ++i)
       add_gradient(nodes_[nodes_.size() - 2].gradients[i], nodes_.back().gradients[i]);
+  own_nodes_ = 1;
   for (const Stretch& strip : strips_) {
     Tensor numbers = in_place(strip);
     const bool packs = !numbers.defined();

@@ -56,6 +56,14 @@ class Joining {
     std::unique_ptr<Ranks::Transfer> under_way{};
     bool arrived() const { return !under_way || under_way->is_over(); }
   };
+  // What must stay where it is until it has arrived, also after a failure. What is declared last ends first.
+  struct UnderWay {
+    std::deque<Flight> flights{};    // from ended_ to started_
+    std::string is_there{};          // '1' for each parameter of which this rank has a gradient, else '0'
+    std::vector<std::string> all{};  // the same of each rank
+    std::unique_ptr<Ranks::Transfer> telling{};
+    bool arrived() const;
+  };
   // Numbers of a row that the ranks join at once: they are of one gradient, or of many small ones.
   static std::vector<Stretch> strips_of(const std::vector<i64>& places, const Ranks& ranks);
   template <class F> void for_gradients(const GradientNode& node, Stretch part, const F& f) const;
@@ -66,7 +74,7 @@ class Joining {
   void add(Stretch strip, Flight& flight);
   void end(Stretch strip, Flight& flight);
   void join_fast();
-  Flight& flight(size_t k) { return (*flights_)[k - ended_]; }
+  Flight& flight(size_t k) { return under_way_->flights[k - ended_]; }
 
   const Parameters& parameters_;
   std::vector<GradientNode>& nodes_;
@@ -77,10 +85,9 @@ class Joining {
   std::vector<std::vector<Stretch>> nodes_of_rank_;
   i64 own_nodes_ = 0, of_others_ = 0;
   std::vector<char> is_complete_;
-  std::string is_there_;                        // '1' for each parameter of which this rank has a gradient, else '0'
   size_t complete_ = 0;                         // so many parameters at the start of the row are
   size_t started_ = 0, added_ = 0, ended_ = 0;  // strips
-  std::unique_ptr<std::deque<Flight>> flights_ = std::make_unique<std::deque<Flight>>();  // from ended_ to started_
+  std::unique_ptr<UnderWay> under_way_ = std::make_unique<UnderWay>();
 };
 
 }  // namespace orrery

@@ -61,37 +61,42 @@ class Watch {
  public:
   Watch(const Mpi& mpi, std::function<void(int silent)> on_silence)
       : mpi_(mpi), on_silence_(std::move(on_silence)), thread_([this] { watch(); }) {}
-  ~Watch() {  // no sign may be left: MPICH would complain
+  // No sign may be left, or MPICH would complain: each partner's last one comes after all others of it.
+  ~Watch() {
     over_ = true;
     thread_.join();
-    MPI_Barrier(group_);
-    take_signs();
+    std::vector<MPI_Request> sent;
+    for (int r = begin_; r < end_; ++r) MPI_Isend(&last_sign, 1, MPI_CHAR, r, 0, group_, &sent.emplace_back());
+    for (int r = begin_; r < end_; ++r)
+      while (newest_[static_cast<size_t>(r)] != last_sign) take_sign(r);
+    MPI_Waitall(static_cast<int>(sent.size()), sent.data(), MPI_STATUSES_IGNORE);
   }
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
  private:
+  static constexpr char last_sign = 1;
+
+  void take_sign(int rank) {
+    MPI_Recv(&newest_[static_cast<size_t>(rank)], 1, MPI_CHAR, rank, 0, group_, MPI_STATUS_IGNORE);
+    missed_[static_cast<size_t>(rank)] = 0;
+  }
   void take_signs() {
     int there = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status), there) {
-      char sign = 0;
-      MPI_Recv(&sign, 1, MPI_CHAR, status.MPI_SOURCE, 0, group_, MPI_STATUS_IGNORE);
-      missed_[static_cast<size_t>(status.MPI_SOURCE)] = 0;
-    }
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status), there) take_sign(status.MPI_SOURCE);
   }
   void watch() {
     // Of many who miss rank 0, the first one says so.
     const int most_missed = mpi_.rank < 2 ? 9 : 12;
-    const int begin = mpi_.rank == 0 ? 1 : 0, end = mpi_.rank == 0 ? mpi_.size : 1;
     while (true) {
       for (int i = 0; i < 25; ++i, std::this_thread::sleep_for(20ms))
         if (over_) return;
       const char sign = 0;
-      for (int r = begin; r < end; ++r) MPI_Send(&sign, 1, MPI_CHAR, r, 0, group_);
-      for (int r = begin; r < end; ++r) ++missed_[static_cast<size_t>(r)];
+      for (int r = begin_; r < end_; ++r) MPI_Send(&sign, 1, MPI_CHAR, r, 0, group_);
+      for (int r = begin_; r < end_; ++r) ++missed_[static_cast<size_t>(r)];
       take_signs();
-      for (int r = begin; r < end; ++r)
+      for (int r = begin_; r < end_; ++r)
         if (missed_[static_cast<size_t>(r)] > most_missed) on_silence_(r);
     }
   }
@@ -99,6 +104,8 @@ class Watch {
   const Mpi& mpi_;
   std::function<void(int)> on_silence_;
   Group group_;
+  const int begin_ = mpi_.rank == 0 ? 1 : 0, end_ = mpi_.rank == 0 ? mpi_.size : 1;  // its partners
+  std::vector<char> newest_ = std::vector<char>(static_cast<size_t>(mpi_.size), 0);  // signs
   std::vector<int> missed_ = std::vector<int>(static_cast<size_t>(mpi_.size), 0);
   std::atomic<bool> over_ = false;
   std::thread thread_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "apps/data/corpus.h"
+#include "apps/data/npy.h"
 #include "apps/data/table.h"
 #include "apps/data/text_data.h"
 #include "apps/data/text_file.h"
@@ -72,12 +73,12 @@ void check_tokens(const std::string& text) {
 void check_lines(const std::string& text) {
   set_contents(files().first, text);
   const Descriptor file(::open(files().first.c_str(), O_RDONLY | O_CLOEXEC));
-  translate::LineReader reader(file.number(), "fuzz");
+  LineReader reader(file.number(), "fuzz");
   std::vector<std::string> lines;
   for (;;) {
-    const std::vector<translate::Line> some = reader.read(7, [] { return false; });
+    const std::vector<Line> some = reader.read(7, [] { return false; });
     if (some.empty()) break;
-    for (const translate::Line& line : some) lines.push_back(line.text);
+    for (const Line& line : some) lines.push_back(line.text);
   }
   const std::vector<std::string_view> expected = lines_of(text);
   expect(std::equal(lines.begin(), lines.end(), expected.begin(), expected.end()),
@@ -127,7 +128,9 @@ void check_conll(const std::string& text, unsigned choice) {
         read_conll(files().first, {.token = choice % 3, .tag = -1 - static_cast<i64>(choice / 3 % 3)});
     expect(!read.sentences.empty(), "there is a sentence");
     for (const TaggedSentence& sentence : read.sentences)
-      expect(!sentence.tokens.empty() && sentence.tokens.size() == sentence.tags.size(), "every token has a tag");
+      expect(!sentence.tokens.empty() && sentence.tokens.size() == sentence.tags.size() &&
+                 sentence.tokens.size() == sentence.lines.size(),
+             "every token has a tag and a line");
   });
 }
 

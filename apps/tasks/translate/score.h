@@ -1,4 +1,5 @@
-// Chapter 9. Scores of translations: BLEU as multi-bleu.perl and as sacreBLEU count it, and chrF.
+// Chapter 9. Scores of translations: BLEU as multi-bleu.perl and as sacreBLEU count it, and chrF;
+// and of summaries: ROUGE.
 //
 // BLEU ("BLEU: a Method for Automatic Evaluation of Machine Translation", Papineni et al. 2002) asks how many of the
 // translation's n-grams, runs of n words, stand in a reference, a translation by a person. With the counts of all lines

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "apps/data/npy.h"
 #include "core/tensor_ops.h"
 #include "tests/core/support.h"
 #include "tests/core/temporary_folder.h"
@@ -94,11 +95,17 @@ TEST_CASE("CoNLL: tabs or spaces, lines of white space between sentences, column
   REQUIRE(t.sentences.size() == 2);
   CHECK(t.sentences[0].tokens == Row{"EU", "rejects"});
   CHECK(t.sentences[0].tags == Row{"B-ORG", "O"});
-  CHECK(t.sentences[1].line == 7);
+  CHECK(t.sentences[1].lines == std::vector<i64>{7});
   CHECK(tagged("EU NNP B-ORG\n", {.tag = 1}).sentences[0].tags == Row{"NNP"});
   const TaggedText u = tagged("# newpar\n# text = # = x\n1\t#\tSYM\n# = x\t2\tX\n", {.token = 1});
   CHECK(u.marks == 2);
   CHECK(u.sentences.at(0).tags == Row{"SYM", "X"});
+  const TaggedText v = tagged("1-2\tzum\t_\n1\tzu\tA\n1.1\tx\t_\n2\tdem\tD\n1-\t-1\tS\n", {.token = 1});
+  CHECK(v.marks == 2);
+  REQUIRE(v.sentences.size() == 1);
+  CHECK(v.sentences[0].tokens == Row{"zu", "dem", "-1"});
+  CHECK(v.sentences[0].lines == std::vector<i64>{2, 4, 5});
+  CHECK(tagged("1-2 _\n8.1 _\n").sentences[0].tokens == Row{"1-2", "8.1"});
   const TaggedText tabs = tagged("a b\tO\r\n\t\r\n#\tB-x\r\n");
   REQUIRE(tabs.sentences.size() == 2);
   CHECK(tabs.sentences[0].tokens == Row{"a b"});

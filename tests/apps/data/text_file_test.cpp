@@ -16,8 +16,6 @@
 #include "tests/core/temporary_folder.h"
 
 using namespace orrery;
-using translate::Line;
-using translate::LineReader;
 
 TEST_CASE("a character that the end cuts off is left out, and a whole one stays") {
   for (const std::string character : {"a", "\xC3\xA9", "\xE2\x80\xAE", "\xF0\x9F\x98\x80"}) {

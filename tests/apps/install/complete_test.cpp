@@ -1,5 +1,5 @@
 // Chapter 9. Tests of completion: what the program says, and what each shell makes of it.
-#include "apps/program/command.h"
+#include "apps/install/complete.h"
 
 #include <filesystem>
 

@@ -130,7 +130,8 @@ TEST_CASE("what is wrong with tags is said in a line, with file and line") {
   const Result other = errors("tag train '" + words + "' --valid '" + valid + "'");
   CHECK(other.exit_code == 1);
   CHECK(contains(other.text, "valid.conll, line 4: 'VERB' is none of the model's, DET, NOUN"));
-  CHECK(contains(other.text, "valid.conll: 1 line of -DOCSTART- or comments left out\n"));
+  CHECK(contains(other.text,
+                 "valid.conll: 1 line of -DOCSTART-, comments, or words that are several or none left out\n"));
 }
 
 TEST_CASE("tags that are no parts are judged by accuracy") {

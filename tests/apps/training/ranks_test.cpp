@@ -154,10 +154,9 @@ TEST_CASE("a gradient is complete when all that read its parameter have run back
 
 // Of four parameters, each long enough for a strip: w[0] is complete last, and odd micro-batches do not read w[2].
 TEST_CASE("gradients taken in the middle of backward, in another order on each rank, have the bits of one process") {
-  constexpr i64 micro_batches = 4;
-  const auto sums_on = [&](i64 size) {
+  const auto sums_on = [](i64 size, i64 micro_batches, bool transfers_are_late) {
     std::vector<Tensor> sums;
-    const std::vector<std::string> problems = on_ranks(size, [&](Ranks& ranks) {
+    const auto sum_up = [&](Ranks& ranks) {
       Rng numbers(1);
       const auto drawn = [](Rng& rng) { return rand_uniform({i64{1} << 16}, -1, 1, rng); };
       std::vector<Variable> w;
@@ -187,15 +186,18 @@ TEST_CASE("gradients taken in the middle of backward, in another order on each r
         CHECK(p.gradient().defined());
         if (ranks.is_first()) sums.push_back(p.gradient());
       }
-    });
-    for (const std::string& problem : problems) CHECK(problem == "");
+    };
+    for (const std::string& problem : on_ranks(size, sum_up, transfers_are_late)) CHECK(problem == "");
     return sums;
   };
-  const std::vector<Tensor> expected = sums_on(1);
-  for (const i64 size : {2, 3, 4}) {
-    const std::vector<Tensor> sums = sums_on(size);
-    REQUIRE(sums.size() == expected.size());
-    for (size_t i = 0; i < sums.size(); ++i) CHECK(same_bits(sums[i], expected[i]));
+  for (const i64 micro_batches : {4, 6}) {  // of 6, some ranks have two nodes
+    const std::vector<Tensor> expected = sums_on(1, micro_batches, false);
+    for (const i64 size : {2, 3, 4})
+      for (const bool transfers_are_late : {false, true}) {
+        const std::vector<Tensor> sums = sums_on(size, micro_batches, transfers_are_late);
+        REQUIRE(sums.size() == expected.size());
+        for (size_t i = 0; i < sums.size(); ++i) CHECK(same_bits(sums[i], expected[i]));
+      }
   }
 }
 
