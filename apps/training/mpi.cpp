@@ -82,9 +82,11 @@ class Watch {
     missed_[static_cast<size_t>(rank)] = 0;
   }
   void take_signs() {
-    int there = 0;
     MPI_Status status;
-    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status), there) take_sign(status.MPI_SOURCE);
+    for (int there = 1; there != 0;) {
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, group_, &there, &status);
+      if (there != 0) take_sign(status.MPI_SOURCE);
+    }
   }
   void watch() {
     // Of many who miss rank 0, the first one says so.
