@@ -167,7 +167,7 @@ std::vector<double> extrapolation(nn::Positions order, const Run& run, Finding& 
     within.push_back(accuracy_at(model, 0, line_length, seed));
     beyond.push_back(accuracy_at(model, line_length, 2 * line_length, seed));
   }
-  finding.measured = {"trained on 16 letters, to name the one before; accuracy for seeds 1, 2, 3 (a guess: 0.125)",
+  finding.measured = {"trained on 16 letters, to name the one before; accuracy for seeds 1, 2, 3 (guess 0.125)",
                       line_of("positions  0 to 15:", within), line_of("positions 16 to 31:", beyond)};
   check(least(within) > 0.95, "claims", "a model did not learn its task within the trained length");
   return beyond;
