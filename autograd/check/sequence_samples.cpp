@@ -45,7 +45,8 @@ void add_glu(SampleTable& table) {
   add("one axis", {{2}});
   add("tails", {{3, 6}, Range::tails});
   add("size 0", {{0, 4}});
-  table.add_long("glu", "long", {{{long_rows, 4}}}, [](In in) { return glu(in[0]); });
+  for (const auto& [variant, shape] : {std::pair{"long", Shape{long_rows, 4}}, {"many columns", {41, 514}}})
+    table.add_long("glu", variant, {{shape}}, [](In in) { return glu(in[0]); });
 }
 
 }  // namespace

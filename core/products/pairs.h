@@ -53,7 +53,8 @@ struct Pairs {
       work.begin({i, end, 0, c.cols});
       for (i64 j = 0; j < c.cols; j += width) {
         fetch(next, depth, share++, shares);
-        fetch_to_write(c.data + (fills ? end * c.stride + j : i * c.stride + j + width), c.stride);
+        if (!fills || end < c.rows)  // what is below c may be written by another thread
+          fetch_to_write(c.data + (fills ? end * c.stride + j : i * c.stride + j + width), c.stride);
         multiply_block(block, strips + j * stored(depth), c, {i, end, j, std::min(c.cols, j + width)}, steps, add);
       }
       work.end({i, end, 0, c.cols});

@@ -159,6 +159,21 @@ TEST_CASE("output that no program printed is found") {
   CHECK(problems("```\ny = 0.25\n```\n") == "\na block is cpp, text or sh, not ''");
 }
 
+TEST_CASE("decimals are found as they are written") {
+  CHECK(decimals_in("0.5, -0.25 and x-1.5; (-2.5) 1-3.5 1e-9 2.5e-3 7. v1.5 3.2.1 5.") ==
+        Words{"0.5", "-0.25", "1.5", "-2.5", "3.5", "2.5e-3"});
+  CHECK(decimals_in("\u22120.5 $-0.75$ 10.0\u4e2a 0.5.") == Words{"-0.5", "-0.75", "10.0", "0.5"});
+  CHECK(decimals_in("") == Words{});
+}
+
+TEST_CASE("long integers are found however they are written") {
+  CHECK(long_integers_in("262,144 and $65{,}536$, 1024, (1000, -2048), 16,384-token, e^{1000}, 1/1024, 2017.") ==
+        Words{"262144", "65536", "1024", "1000", "2048", "16384", "1000", "1024", "2017"});
+  CHECK(long_integers_in("\u4e3a262,144\u4e2a 137,858,491,849 3,145,728") ==
+        Words{"262144", "137858491849", "3145728"});
+  CHECK(long_integers_in("512, 999 0.0625 1234.5 x1000 f_1000 1,2,3 (0,100)") == Words{});
+}
+
 TEST_CASE("a number that no program prints is found, in prose, tables and formulas") {
   const auto problems = [](const std::string& text) { return without_place(number_problems(chapter_saying(text))); };
   CHECK(problems("y is 0.25, dx -0.50 or 0.50 down; 1.5 \\cdot 10^{-9}, 1.5e-09.\n") == "");

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -97,6 +98,7 @@ Errors errors_of(i64 m, i64 n, i64 k, Trans trans, bool accumulate, const Produc
   Rng rng(static_cast<u64>(m * 10007 + n * 101 + k));
   Factor a(transposes_a(trans) ? k : m, transposes_a(trans) ? m : k, rng),
       b(transposes_b(trans) ? n : k, transposes_b(trans) ? k : n, rng), c(m, n, rng);
+  if (!accumulate) std::fill(c.memory.begin(), c.memory.end(), nan_of_f32);  // not read
   const Factor start = c;
   const UseBf16 scope;
   product(a.mat(), b.mat(), c.mat(), trans, accumulate);

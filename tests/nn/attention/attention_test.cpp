@@ -76,8 +76,9 @@ TEST_CASE("attention equals its formula with any d_k and d_v, and without a bias
 }
 
 TEST_CASE("promise 13: NaN and infinity in padding reach neither outputs nor gradients") {
-  enum class Padded { memory, own, own_by_layer, own_with_weights_shown };
-  for (const Padded padded : {Padded::memory, Padded::own, Padded::own_by_layer, Padded::own_with_weights_shown}) {
+  enum class Padded { memory, own, own_by_layer, own_shown, memory_shown };
+  for (const Padded padded :
+       {Padded::memory, Padded::own, Padded::own_by_layer, Padded::own_shown, Padded::memory_shown}) {
     nn::MultiHeadAttention layer = noisy_attention();
     if (padded == Padded::own_by_layer) layer.own_mask = padding;
     Rng rng(7);
@@ -88,9 +89,10 @@ TEST_CASE("promise 13: NaN and infinity in padding reach neither outputs nor gra
     const auto run = [&](const Tensor& memory) {
       Pass pass;
       nn::AttentionRecorder shown;
-      if (padded == Padded::own_with_weights_shown) pass.recorder = &shown;
+      if (padded == Padded::own_shown || padded == Padded::memory_shown) pass.recorder = &shown;
       const Variable x = parameter(memory);
-      const Variable y = padded == Padded::memory         ? layer(query, x, padding, pass)
+      const bool cross = padded == Padded::memory || padded == Padded::memory_shown;
+      const Variable y = cross                            ? layer(query, x, padding, pass)
                          : padded == Padded::own_by_layer ? layer(x, Mask(), pass)
                                                           : layer(x, padding, pass);
       for (NamedParameter& p : layer.parameters()) p.value.clear_gradient();

@@ -53,6 +53,16 @@ TEST_CASE("a GPT's loss is the cross entropy of its logits, tied or not") {
   }
 }
 
+TEST_CASE("a recorder has the weights of every layer's attention") {
+  const Gpt model = build_gpt(small_gpt());
+  nn::AttentionRecorder seen;
+  Pass pass;
+  pass.recorder = &seen;
+  model(ids, pass);
+  CHECK(seen.all.size() == 2);
+  for (const nn::EncoderLayer& layer : model.layers) CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 4, 4});
+}
+
 TEST_CASE("rotary turns queries and keys; query_key_norm normalises them, after the turn if there is one") {
   for (const bool rotary : {true, false}) {
     for (const bool norm : {true, false}) {

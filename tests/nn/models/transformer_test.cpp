@@ -46,6 +46,21 @@ TEST_CASE("without a pad_id every token counts") {
   CHECK(distance(nn::logits_of(model, source, target).rows(1, 2), nn::logits_of(model, other, target).rows(1, 2)) > 0);
 }
 
+TEST_CASE("a recorder has the weights of every attention of the model") {
+  const Transformer model = build(small_config());
+  nn::AttentionRecorder seen;
+  Pass pass;
+  pass.recorder = &seen;
+  model(source, target, pass);
+  CHECK(seen.all.size() == 6);
+  for (const nn::EncoderLayer& layer : model.encoder.layers)
+    CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 4, 4});
+  for (const nn::DecoderLayer& layer : model.decoder.layers) {
+    CHECK(seen.of(*layer.self_attn).shape() == Shape{2, 2, 3, 3});
+    CHECK(seen.of(*layer.multihead_attn).shape() == Shape{2, 2, 3, 4});
+  }
+}
+
 TEST_CASE("errors name the parameter, the id, or the limit") {
   Transformer model = build(small_config());
   Pass pass;

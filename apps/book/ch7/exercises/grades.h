@@ -185,12 +185,13 @@ void grade(Grader& g) {
     nn::Pass pass = nn::Pass::inference();
     const Variable x = constant(randn({1, 3, 8}, rng, f64)), memory = constant(randn({1, 5, 8}, rng, f64));
     const std::string form = norm_first ? "pre-norm" : "post-norm";
-    g.equal("the library's encoder layer, " + form, encoder(x, Mask(), pass).value(),
-            "Compare your layer with the chapter's picture of it.",
-            [&] { return my_encoder_layer(x, Mask(), parts_of(encoder, pass)).value(); });
-    g.equal("the library's decoder layer, " + form, decoder(x, memory, Mask::causal(), Mask(), pass).value(),
-            "Compare your layer with the chapter's picture of it.",
-            [&] { return my_decoder_layer(x, memory, Mask::causal(), Mask(), parts_of(decoder, pass)).value(); });
+    const Mask causal = Mask::causal(), visible = Mask::padding({3});
+    g.equal("the library's encoder layer, " + form, encoder(x, causal, pass).value(),
+            "Compare your layer with the chapter's picture of it. Where does its mask go?",
+            [&] { return my_encoder_layer(x, causal, parts_of(encoder, pass)).value(); });
+    g.equal("the library's decoder layer, " + form, decoder(x, memory, causal, visible, pass).value(),
+            "Compare your layer with the chapter's picture of it. What of the memory is padding?",
+            [&] { return my_decoder_layer(x, memory, causal, visible, parts_of(decoder, pass)).value(); });
   }
 }
 
@@ -382,6 +383,14 @@ void grade(Grader& g) {
           "0.5 and 0.25 have to add up to 1 again, as two thirds and a third.", [=] { return drawn(0.7); });
   g.equal("with top_p 0.01 the likeliest token always comes", Tensor::of<double>({4}, {0, 100, 0, 0}),
           "One token is always kept.", [=] { return drawn(0.01); });
+  g.equal("with top_p 1 and u = 0.05 token 1 comes, the likeliest", 1,
+          "Tokens are drawn in the order in which they are kept, not in that of their numbers.", [] {
+            return static_cast<double>(my_sample({0.1, 0.5, 0.25, 0.15}, 1, 0.05));
+          });
+  g.equal("of four equally likely tokens, with top_p 0.5 and u = 0.6, token 1 comes", 1,
+          "Of tokens that are equally likely, which comes first?", [] {
+            return static_cast<double>(my_sample({0.25, 0.25, 0.25, 0.25}, 0.5, 0.6));
+          });
 }
 
 #elif EXERCISE == 9  // LoRA, and how it is merged
@@ -403,11 +412,13 @@ void grade(Grader& g) {
   const Tensor whole = W + matmul(B, A) * 3.0, y = matmul(x, whole, Trans::b);  // 6 / 2
   g.equal("at first y is x W^T", matmul(x, W, Trans::b), "One of the two matrices has to start at 0: which of them?",
           [=] { return fresh()(constant(x)).value(); });
-  g.check("at first B has a gradient", "The gradient of B is a product with A x. What if that is 0?", [=] {
-    const MyLora layer = fresh();
-    backward(sum(layer(constant(x))));
-    return layer.B.gradient().defined() && sum_of_squares(layer.B.gradient()) > 0;
-  });
+  g.check("at first A or B has a gradient",
+          "The gradient of B is a product with A x, and that of A one with B. What if both are 0?", [=] {
+            const MyLora layer = fresh();
+            backward(sum(layer(constant(x))));
+            const auto squares = [](const Tensor& d) { return d.defined() ? sum_of_squares(d) : 0; };
+            return squares(layer.A.gradient()) + squares(layer.B.gradient()) > 0;
+          });
   g.equal("y for given A and B", y, "By which number is x A^T B^T multiplied?",
           [=] { return trained()(constant(x)).value(); });
   g.equal("one matrix gives the same y", whole, "x W^T + 3 x A^T B^T is x M^T for every x. Which matrix is M?",
