@@ -123,7 +123,7 @@ void grade(Grader& g) {
   const Tensor mask = Tensor::of<i32>({3, 5}, {1, 0, 0, 1, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1});
   // What each of two heads is given, side by side, if the matrices change nothing.
   struct Given {
-    std::vector<Tensor> Q, K, allowed;
+    std::vector<Tensor> Q, K, V, allowed;
   };
   const auto given = [=] {
     Given result;
@@ -131,8 +131,9 @@ void grade(Grader& g) {
                   [&](const Variable& Q, const Variable& K, const Variable& V, const Tensor& allowed) {
                     result.Q.push_back(Q.value());
                     result.K.push_back(K.value());
+                    result.V.push_back(V.value());
                     result.allowed.push_back(allowed);
-                    return one_head(Q, K, V, full({Q.size(0), K.size(0)}, 1, Dtype::i32));
+                    return Q;
                   });
     return result;
   };
@@ -152,6 +153,8 @@ void grade(Grader& g) {
           [=] { return concat(given().Q, 1); });
   g.equal("the keys of both heads, side by side", memory, "Which of the two is asked, and which one is found?",
           [=] { return concat(given().K, 1); });
+  g.equal("the values of both heads, side by side", memory,
+          "Who hands over: the one that asks, or the one that is found?", [=] { return concat(given().V, 1); });
   g.equal("the masks of both heads, side by side", concat({mask, mask}, 1),
           "A mask is about tokens. Does it hold for some heads only?", [=] { return concat(given().allowed, 1); });
   g.equal("heads that give back twice their queries, joined", matmul(x, random) * 2.0,
@@ -211,7 +214,8 @@ void grade(Grader& g) {
     return x[which].gradient();
   };
   g.check("backward of 2 queries and 3 keys has no error",
-          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose?",
+          "Write the shapes of dS, Q and K beside each other. Which products fit, and which only after a transpose? "
+          "And does the sum of a row keep its axis?",
           [=] { return gradient(0, true).defined(); });
   g.equal("dV", gradient(2, false), "O = P V: what is dV for this product?", [=] { return gradient(2, true); });
   g.check("where all keys are equal to 1, dQ is 0: each row of dS adds up to 0",
