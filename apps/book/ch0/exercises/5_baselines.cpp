@@ -2,6 +2,7 @@
 //
 // A loss says little without another to compare it with. Work out what two models that never read the source can reach.
 // `labels` (i32, any shape) are the tokens that have to be said; those equal to `padding` do not count.
+// Label number i is labels.at(i) (from 0, a double), and there are labels.count().
 // - my_uniform: each of `words` tokens has the same probability, and the model says one of them at random.
 // - my_by_frequency: each token's probability is its fraction of the counted labels; the model always says the
 //   most frequent one.

@@ -6,6 +6,7 @@
 //   A = X X^T
 //   X <- (3.4445 I - 4.7750 A + 2.0315 A A) X
 // with the unit matrix I, which you need not make: I X is X. matmul(a, b) is a b, and matmul(a, b, Trans::b) is a b^T.
+// The norm is std::sqrt(sum_of_squares(G)). Tensors can be added, and multiplied by a number (A * 2.0).
 // Grade it:  apps/run exercise 5.7
 #include <cmath>
 

@@ -5,7 +5,7 @@
 // Return them without bos, but with eos if it was written.
 //
 // model(source, target, pass) gives logits [1, T, words]; argmax(logits.value()) gives i32 [1, T], the likeliest class
-// of each row. No cache is needed here.
+// of each row, which x(0, j) reads. Tensor::of<i32>({1, T}, tokens) makes a tensor of T tokens. No cache is needed.
 // Grade it:  apps/run exercise 7.5
 #include <vector>
 
