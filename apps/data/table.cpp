@@ -155,8 +155,8 @@ std::vector<std::string_view> line_fields(std::string_view line, char separator)
   return columns;
 }
 
-// CoNLL-U numbers tokens 1, 2, ...; 1-2 is the word that these two were, as "zum" was "zu dem", and 8.1 one that is only
-// thought of. Others count the tokens alone.
+// CoNLL-U numbers tokens 1, 2, ...; 1-2 is the word that these two were, as "zum" was "zu dem", and 8.1 one that is
+// only thought of. Others count the tokens alone.
 bool is_no_token(std::string_view number) {
   constexpr std::string_view digits = "0123456789";
   const size_t at = number.find_first_not_of(digits);
