@@ -19,6 +19,7 @@
 #include "apps/data/table.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
+#include "apps/data/words.h"
 #include "apps/program/options.h"
 #include "apps/tasks/label_task.h"
 #include "core/error.h"

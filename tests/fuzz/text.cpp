@@ -11,6 +11,7 @@
 #include "apps/data/text_data.h"
 #include "apps/data/text_file.h"
 #include "apps/data/unicode.h"
+#include "apps/data/words.h"
 #include "core/files/file.h"
 #include "core/tensor_ops.h"
 #include "tests/core/temporary_folder.h"

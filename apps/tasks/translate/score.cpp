@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "apps/data/unicode.h"
+#include "apps/data/words.h"
 #include "core/error.h"
 #include "core/random.h"
 

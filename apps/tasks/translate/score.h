@@ -10,8 +10,8 @@
 //   BLEU = 100 BP (p_1 p_2 p_3 p_4)^(1/4)
 // multi-bleu.perl computes this from the words as they stand, so its number depends on who split the text into words.
 // sacreBLEU ("A Call for Clarity in Reporting BLEU Scores", Post 2018) splits the text itself. If no n-gram of some
-// order matches, BLEU would be 0; sacreBLEU takes 1 / 2^k match instead for the k-th such order. What the
-// words are: apps/data/unicode.h.
+// order matches, BLEU would be 0; sacreBLEU takes 1 / 2^k match instead for the k-th such order. apps/data/words.h
+// says what the words are.
 //
 // chrF ("chrF: character n-gram F-score for automatic MT evaluation", Popović 2015) compares n-grams of characters, up
 // to six, without whitespace. With precision P and recall R, each averaged over the orders that both texts have:

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/text_file.h"
-#include "apps/data/unicode.h"
+#include "apps/data/words.h"
 #include "apps/program/command.h"
 #include "apps/program/options.h"
 #include "apps/program/output_file.h"

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/data/unicode.h"
+#include "apps/data/words.h"
 #include "core/error.h"
 #include "tests/apps/run_program.h"
 #include "tests/core/temporary_folder.h"
