@@ -1,5 +1,5 @@
 // Chapter 9. Porter's rules, in his order, and the counts of ROUGE.
-#include "apps/tasks/translate/score.h"
+#include "apps/tasks/rouge.h"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 // The model is that of the paper, as a translator has it: an encoder for the text, a decoder that writes the summary,
 // one vocabulary for both, one matrix for all embeddings. Its training, beam search and files are those of
 // apps/tasks/translate/. Of a text that is too long for the model the end is cut off.
-// Summaries are judged by ROUGE (score.h), the mean over all texts.
+// Summaries are judged by ROUGE (rouge.h), the mean over all texts.
 #include <algorithm>
 #include <iostream>
 #include <memory>
@@ -12,8 +12,8 @@
 #include "apps/program/interrupt.h"
 #include "apps/program/machine.h"
 #include "apps/program/terminal.h"
-#include "apps/tasks/translate/model.h"
-#include "apps/tasks/translate/score.h"
+#include "apps/tasks/rouge.h"
+#include "apps/tasks/translate/decode.h"
 #include "apps/tasks/translate/task.h"
 #include "core/machine/parallel.h"
 

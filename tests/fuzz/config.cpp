@@ -8,7 +8,7 @@
 
 #include "apps/program/option_file.h"
 #include "apps/program/options.h"
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/task.h"
 #include "apps/tasks/translate/rivals/convolutional_translator.h"
 #include "apps/tasks/translate/rivals/recurrent_translator.h"
 #include "apps/training/recipe.h"

@@ -1,7 +1,7 @@
 // Chapter 9. A picture of attention weights: shades of grey, two characters for each cell to make it look square. Means
 // over the steps of a training, with the two losses they lie between. The data of the page that computes.
 
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/figures.h"
 
 #include <algorithm>
 #include <array>

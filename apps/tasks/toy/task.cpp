@@ -1,5 +1,5 @@
 // Chapter 0. The toy tasks: drawing sequences, answering them, and converting them to text and back.
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/task.h"
 
 #include <algorithm>
 #include <cctype>

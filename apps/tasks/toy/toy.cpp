@@ -11,6 +11,7 @@
 #include "apps/program/command.h"
 #include "apps/program/machine.h"
 #include "apps/program/output_file.h"
+#include "apps/tasks/toy/figures.h"
 #include "apps/tasks/toy/training.h"
 #include "apps/training/program.h"
 #include "nn/files/files.h"

@@ -1,7 +1,7 @@
 // Chapter 9. Lines to token ids, sorted into batches, and back to lines.
 //
 // Attention weights of a pair, with its tokens.
-#include "apps/tasks/translate/model.h"
+#include "apps/tasks/translate/decode.h"
 
 #include <algorithm>
 

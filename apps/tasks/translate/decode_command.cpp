@@ -19,7 +19,7 @@
 #include "apps/program/stopwatch.h"
 #include "apps/program/terminal.h"
 #include "apps/tasks/tasks.h"
-#include "apps/tasks/translate/model.h"
+#include "apps/tasks/translate/decode.h"
 #include "core/error.h"
 #include "core/files/file.h"
 #include "core/machine/parallel.h"

@@ -1,5 +1,4 @@
-// Chapter 9. Scores of translations: BLEU as multi-bleu.perl and as sacreBLEU count it, and chrF;
-// and of summaries: ROUGE.
+// Chapter 9. Scores of translations: BLEU as multi-bleu.perl and as sacreBLEU count it, and chrF.
 //
 // BLEU ("BLEU: a Method for Automatic Evaluation of Machine Translation", Papineni et al. 2002) asks how many of the
 // translation's n-grams, runs of n words, stand in a reference, a translation by a person. With the counts of all lines
@@ -10,8 +9,8 @@
 //   BLEU = 100 BP (p_1 p_2 p_3 p_4)^(1/4)
 // multi-bleu.perl computes this from the words as they stand, so its number depends on who split the text into words.
 // sacreBLEU ("A Call for Clarity in Reporting BLEU Scores", Post 2018) splits the text itself. If no n-gram of some
-// order matches, BLEU would be 0; sacreBLEU takes 1 / 2^k match instead for the k-th such order. apps/data/words.h
-// says what the words are.
+// order matches, BLEU would be 0; sacreBLEU takes 1 / 2^k match instead for the k-th such order. words.h says what the
+// words are.
 //
 // chrF ("chrF: character n-gram F-score for automatic MT evaluation", Popović 2015) compares n-grams of characters, up
 // to six, without whitespace. With precision P and recall R, each averaged over the orders that both texts have:
@@ -30,23 +29,12 @@
 // good? Let d_s be |score of the system - score of the baseline| on sample s of n, and d the same on the whole test
 // set:
 //   p = (1 + how many d_s - mean(d_s) exceed d) / (1 + n)
-//
-// ROUGE: how much of a summary by a person a model's summary has, as rouge_score counts it.
-//
-// Lin 2004, "ROUGE: A Package for Automatic Evaluation of Summaries". With P the share of the model's n-grams that the
-// reference has, and R the share of the reference's n-grams that the model has, each counted as often as both have it:
-//   ROUGE-N = 2 P R / (P + R)     n-grams of N words
-//   ROUGE-L                       the same of the longest common subsequence of the words
-// The numbers that papers compare are those of Google's rouge_score with use_stemmer. Its words are runs of a to z and
-// 0 to 9, after all letters became small, and it compares the stems of those with more than three characters: Porter
-// 1980, "An algorithm for suffix stripping", with the extensions of NLTK, which rouge_score uses.
 #pragma once
 
 #include <array>
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/dtype.h"
@@ -143,16 +131,3 @@ std::vector<Comparison> paired_bootstrap(const std::vector<Paired>& metrics, i64
 std::vector<Comparison> paired_bootstrap(const std::vector<Paired>& metrics, i64 lines, i64 samples, u64 seed);
 
 }  // namespace orrery::translate
-
-namespace orrery {
-
-/// The stem of a word of small letters and digits: "relational" becomes "relat".
-std::string stem_of(std::string word);
-
-/// The words of a text that are compared, as stems. Error: text that is not UTF-8.
-std::vector<std::string> rouge_words(std::string_view text);
-
-/// ROUGE-1, ROUGE-2 and ROUGE-L, from 0 to 1. A text without words has 0. Error: text that is not UTF-8.
-std::array<double, 3> rouge(std::string_view reference, std::string_view summary);
-
-}  // namespace orrery

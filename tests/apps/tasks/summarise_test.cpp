@@ -1,7 +1,7 @@
 // Chapter 9. Tests of `orrery summarise`: ROUGE as rouge_score counts it, and the command as its users type it.
 #include <fstream>
 
-#include "apps/tasks/translate/score.h"
+#include "apps/tasks/rouge.h"
 #include "core/files/safetensors.h"
 #include "tests/apps/run_program.h"
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/figures.h"
 #include "core/files/safetensors.h"
 #include "core/random.h"
 #include "tests/apps/chromium.h"

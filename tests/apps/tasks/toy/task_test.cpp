@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "apps/tasks/toy/figures.h"
 #include "apps/tasks/toy/training.h"
 #include "autograd/ops.h"
 #include "core/tensor_ops.h"

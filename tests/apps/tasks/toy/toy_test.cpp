@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "apps/program/option_file.h"
-#include "apps/tasks/toy/training.h"
+#include "apps/tasks/toy/task.h"
 #include "core/files/safetensors.h"
 #include "core/tensor_ops.h"
 #include "nn/models/transformer.h"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
-#include "apps/tasks/translate/model.h"
+#include "apps/tasks/translate/decode.h"
 #include "core/tensor_ops.h"
 #include "nn/generate/decoding.h"
 #include "tests/apps/show/attention/random_attention.h"

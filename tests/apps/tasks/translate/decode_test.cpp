@@ -1,5 +1,5 @@
 // Chapter 9. `orrery translate decode`: order, answers at once, lines that cannot be translated, mistakes.
-#include "apps/tasks/translate/model.h"
+#include "apps/tasks/translate/decode.h"
 
 #include <doctest/doctest.h>
 #include <cmath>
