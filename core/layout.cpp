@@ -2,7 +2,6 @@
 //
 // Most functions treat a tensor as [outer, n, inner]: all axes before the chosen one as one axis, the chosen axis
 // itself, and all axes after it as one axis, whose elements are adjacent in memory.
-#include <cstring>
 
 #include "core/kernels/elementwise.h"
 #include "core/products/transpose.h"

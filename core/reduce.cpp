@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <span>
 
 #include "core/kernels/elementwise.h"
 #include "core/tensor_ops.h"

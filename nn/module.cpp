@@ -6,7 +6,6 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <map>
 #include <memory>

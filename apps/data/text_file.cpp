@@ -115,8 +115,6 @@ bool LineReader::wait(const std::function<bool()>& stopped) const {
   return !stopped();
 }
 
-bool LineReader::has_more() const { return is_readable(descriptor_, 0); }
-
 // Moves the rest of `bytes_` up to the next line feed into the line.
 void LineReader::take_bytes(std::vector<Line>& lines) {
   const size_t end = std::min(bytes_.find('\n', taken_), bytes_.size());
@@ -144,7 +142,7 @@ std::vector<Line> LineReader::read(size_t most, const std::function<bool()>& sto
   while (true) {
     while (taken_ < bytes_.size() && lines.size() < most) take_bytes(lines);
     if (lines.size() == most || at_end_) return lines;
-    if (lines.empty() ? !wait(stopped) : !has_more()) return lines;
+    if (lines.empty() ? !wait(stopped) : !is_readable(descriptor_, 0)) return lines;
     bytes_.resize(bytes_at_once);
     const ssize_t count = ::read(descriptor_, bytes_.data(), bytes_.size());
     const int reason = errno;

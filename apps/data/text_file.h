@@ -61,7 +61,6 @@ class LineReader {
 
  private:
   bool wait(const std::function<bool()>& stopped) const;
-  bool has_more() const;
   void take_bytes(std::vector<Line>& lines);
   void end_line(std::vector<Line>& lines);
 

@@ -4,7 +4,6 @@
 #include <utf8proc.h>
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <vector>
 

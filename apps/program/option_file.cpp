@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <sstream>
 
 #include "apps/program/options.h"

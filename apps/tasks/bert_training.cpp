@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "apps/program/command.h"
@@ -16,7 +15,6 @@
 #include "apps/training/recipe.h"
 #include "core/files/file.h"
 #include "core/files/json.h"
-#include "nn/files/bert_files.h"
 #include "nn/files/files.h"
 
 namespace orrery {

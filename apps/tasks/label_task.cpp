@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
-#include <memory>
 #include <set>
 #include <sstream>
 
@@ -17,9 +16,7 @@
 #include "apps/program/options.h"
 #include "apps/program/terminal.h"
 #include "apps/tasks/bert_training.h"
-#include "apps/training/program.h"
 #include "core/machine/parallel.h"
-#include "nn/files/bert_files.h"
 #include "nn/files/files.h"
 
 namespace orrery {

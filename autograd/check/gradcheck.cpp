@@ -374,9 +374,28 @@ Tensor cotangent_of(const Shape& shape, u64 seed) {
   return randn(shape, rng, f64);
 }
 
+Checkable checkable(const VariableFunction& f, const std::vector<Tensor>& inputs, const Parameters& leaves,
+                    std::vector<DeclaredZero> zeros) {
+  Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros), .of_inputs = f.call, .inputs = inputs.size()};
+  std::vector<Variable> x;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
+    result.leaves.push_back({x.back().name(), x.back()});
+  }
+  for (const NamedParameter& leaf : leaves)
+    if (!leaf.value.is_frozen()) result.leaves.push_back(leaf);
+  result.output = [call = f.call, x] { return call(x); };
+  return result;
+}
+
 GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options, NumericSlopes* known) {
   check(static_cast<bool>(f.output), "gradcheck", "needs a function to check");
   return Checker(f, options, known).run();
+}
+
+GradcheckReport gradcheck(const VariableFunction& f, const std::vector<Tensor>& inputs, const Parameters& leaves,
+                          const GradcheckOptions& options) {
+  return gradcheck(checkable(f, inputs, leaves), options);
 }
 
 namespace {

@@ -152,15 +152,8 @@ Tensor cotangent_of(const Shape& shape, u64 seed);
 /// parameter, or that is not f64.
 GradcheckReport gradcheck(const Checkable& f, const GradcheckOptions& options = {}, NumericSlopes* known = nullptr);
 
-/// True for functions of one, two or three Variables, or of a std::vector<Variable>.
-template <class F>
-inline constexpr bool takes_variables =
-    std::is_invocable_v<F, const std::vector<Variable>&> || std::is_invocable_v<F, Variable> ||
-    std::is_invocable_v<F, Variable, Variable> || std::is_invocable_v<F, Variable, Variable, Variable>;
-
 /// f(x...), each moved, so that f may be the last to hold it. Error: f takes another number of Variables.
 template <class F> Variable call_with(const F& f, std::vector<Variable> x) {
-  static_assert(takes_variables<F>, "f must take one, two or three Variables, or a std::vector<Variable>");
   const auto needs = [&](size_t n) { check(x.size() == n, "gradcheck", "f takes ", n, " inputs, got ", x.size()); };
   if constexpr (std::is_invocable_v<F, const std::vector<Variable>&>) {
     return f(std::move(x));
@@ -171,36 +164,29 @@ template <class F> Variable call_with(const F& f, std::vector<Variable> x) {
     needs(2);
     return f(std::move(x[0]), std::move(x[1]));
   } else {
+    static_assert(std::is_invocable_v<F, Variable>, "f must take one to three Variables, or a std::vector<Variable>");
     needs(1);
     return f(std::move(x[0]));
   }
 }
 
-/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ... f is taken by value, so that the
-/// bare name of a function will do. Leaves that are frozen are left out: no gradient leads to them.
-template <class F>
-Checkable checkable(F f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
-                    std::vector<DeclaredZero> zeros = {}) {
-  Checkable result{.output = {}, .leaves = {}, .zeros = std::move(zeros)};
-  result.inputs = inputs.size();
-  std::vector<Variable> x;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    x.push_back(parameter(inputs[i].clone(), "input " + std::to_string(i)));
-    result.leaves.push_back({x.back().name(), x.back()});
-  }
-  for (const NamedParameter& leaf : leaves)
-    if (!leaf.value.is_frozen()) result.leaves.push_back(leaf);
-  result.output = [f, x] { return call_with(f, x); };
-  result.of_inputs = [f = std::move(f)](std::vector<Variable> others) { return call_with(f, std::move(others)); };
-  return result;
-}
+/// A function of one, two or three Variables, or of a std::vector<Variable>. What takes one is no template: it is not
+/// compiled again for each f. f is taken by value, so that the bare name of a function will do.
+struct VariableFunction {
+  template <class F>
+  VariableFunction(F f)
+      : call([f = std::move(f)](std::vector<Variable> x) -> Variable { return call_with(f, std::move(x)); }) {}
+  std::function<Variable(std::vector<Variable> inputs)> call;
+};
+
+/// The Checkable of f(inputs...): inputs become leaves named "input 0", "input 1", ... Leaves that are frozen are left
+/// out: no gradient leads to them.
+Checkable checkable(const VariableFunction& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                    std::vector<DeclaredZero> zeros = {});
 
 /// Checks f(inputs...) in every input, and in `leaves`, which f also reads.
-template <class F>
-GradcheckReport gradcheck(F f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
-                          const GradcheckOptions& options = {}) {
-  return gradcheck(checkable(std::move(f), inputs, leaves), options);
-}
+GradcheckReport gradcheck(const VariableFunction& f, const std::vector<Tensor>& inputs, const Parameters& leaves = {},
+                          const GradcheckOptions& options = {});
 
 /// One row of the table of proofs. `make` builds the function to check, in f64 or f32, with inputs and weights drawn
 /// from a seed, and dropout masks too, except in rows of long tensors.

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <functional>
@@ -158,6 +157,22 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
   std::erase_if(proof.parts, [](const ProofPart& p) { return p.name.empty(); });
   proof.seconds = steady_seconds() - start;
   return proof;
+}
+
+Sample sample_of(std::string name, const VariableFunction& f, std::vector<Shape> shapes,
+                 std::vector<DeclaredZero> zeros) {
+  const auto build = [=, shapes = std::move(shapes), zeros = std::move(zeros)](Dtype dtype, u64 seed) {
+    Rng rng(7 * seed);
+    std::vector<Tensor> inputs;
+    for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, dtype));
+    return checkable(f, inputs, {}, zeros);
+  };
+  return {std::move(name), "", build, {}};
+}
+
+Proof prove(std::string name, const VariableFunction& f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros,
+            const ProofOptions& options) {
+  return prove(sample_of(std::move(name), f, std::move(shapes), std::move(zeros)), options);
 }
 
 Proof::operator bool() const {

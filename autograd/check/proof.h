@@ -96,23 +96,12 @@ Proof prove(const Sample& sample, const ProofOptions& options = {});
 
 /// The sample of f(inputs...), where inputs of the given shapes are drawn from N(0, 1): one, two or three Variables, or
 /// a std::vector<Variable>.
-template <class F>
-Sample sample_of(std::string name, F f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros = {}) {
-  const auto build = [=](Dtype dtype, u64 seed) {
-    Rng rng(7 * seed);
-    std::vector<Tensor> inputs;
-    for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, dtype));
-    return checkable(f, inputs, {}, zeros);
-  };
-  return {std::move(name), "", build, {}};
-}
+Sample sample_of(std::string name, const VariableFunction& f, std::vector<Shape> shapes,
+                 std::vector<DeclaredZero> zeros = {});
 
 /// Proves f(inputs...); for values from another range, or a function of more than its inputs, write the Sample
 /// yourself.
-template <class F>
-Proof prove(std::string name, F f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros = {},
-            const ProofOptions& options = {}) {
-  return prove(sample_of(std::move(name), std::move(f), std::move(shapes), std::move(zeros)), options);
-}
+Proof prove(std::string name, const VariableFunction& f, std::vector<Shape> shapes,
+            std::vector<DeclaredZero> zeros = {}, const ProofOptions& options = {});
 
 }  // namespace orrery

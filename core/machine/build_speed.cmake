@@ -5,6 +5,9 @@ option(ORRERY_UNITY "Compile many files at once: half the work for all of them, 
 set(ORRERY_BATCH 24 CACHE STRING "Files to compile at once")
 set(ORRERY_CALLERS -Og CACHE STRING "How the checker and the programs are optimised, in a build of type Release or of none")
 
+# GCC 12 collects garbage once it holds 128 MiB. With 500 it takes 8 to 10 % less time, and 200 MiB more.
+target_compile_options(orrery_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
+
 # The checker and the programs call the library, and have few loops of their own: -Og saves a third of the build.
 set(ORRERY_QUICK_BUILD $<$<OR:$<CONFIG:Release>,$<CONFIG:>>:${ORRERY_CALLERS}>)
 

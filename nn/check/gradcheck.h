@@ -12,9 +12,8 @@ namespace orrery::nn {
 
 /// Checks f(inputs...) in the inputs and in every parameter of `module`, which must be f64. Also fails if backward
 /// reaches a parameter that `visit` does not name, or does not reach one that it names.
-template <class F>
-GradcheckReport gradcheck(Module& module, const F& f, const std::vector<Tensor>& inputs,
-                          const GradcheckOptions& options = {}) {
+inline GradcheckReport gradcheck(Module& module, const VariableFunction& f, const std::vector<Tensor>& inputs,
+                                 const GradcheckOptions& options = {}) {
   return orrery::gradcheck(f, inputs, module.parameters(), options);
 }
 

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 #include <sys/mount.h>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <set>

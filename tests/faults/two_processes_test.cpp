@@ -3,8 +3,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "core/files/file.h"
 #include "tests/core/support.h"
 #include "tests/faults/trained_programs.h"

@@ -3,7 +3,6 @@
 // It also calls the library's kernels itself, so that the compiler makes copies of them in this file. These are
 // compiled with other options than the library's, and must not take the place of the library's own copies.
 #include <iostream>
-#include <numeric>
 
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"

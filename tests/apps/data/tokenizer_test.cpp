@@ -3,7 +3,6 @@
 #include "apps/data/text_data.h"
 
 #include <doctest/doctest.h>
-#include <algorithm>
 #include <cstdio>
 
 #include "apps/data/vocabulary.h"

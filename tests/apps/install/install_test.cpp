@@ -1,7 +1,6 @@
 // Chapter 9. Tests of an installed copy, in a folder whose name has a space: the program, the library, the package.
 //
 // tests/outside is the project of somebody else's that takes in the library in each way, and has to get the same bits.
-#include <map>
 #include <set>
 
 #include "apps/program/options.h"

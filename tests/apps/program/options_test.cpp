@@ -228,6 +228,7 @@ std::string unreadable_lines(const std::string& help) {
 
 }  // namespace
 
+#ifndef ORRERY_SANITIZED  // under which this takes a minute: each command starts once more
 TEST_CASE("every help text is readable at 80 columns") {
   const std::vector<std::string> all = all_commands();
   for (const std::string known : {"toy", "lm train", "bench busy", "translate score", "doctor"})
@@ -241,7 +242,7 @@ TEST_CASE("every help text is readable at 80 columns") {
   }
 }
 
-#ifndef ORRERY_SANITIZED  // which has an allocator of its own
+// A sanitizer has an allocator of its own.
 TEST_CASE("a model that does not fit into memory is refused at once") {
   for (const std::string command :
        {"toy --d-model 4096 --encoder-layers 24 --decoder-layers 24 --d-ff 16384 --max-memory 10000",

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <unistd.h>
-#include <cstdlib>
 
 #include "apps/program/command.h"
 #include "apps/program/shipped_files.h"

@@ -2,7 +2,6 @@
 #include "apps/training/run.h"
 
 #include <doctest/doctest.h>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -10,7 +9,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "apps/program/command.h"
 #include "apps/program/option_file.h"

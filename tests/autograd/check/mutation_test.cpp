@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 #include "autograd/apply.h"
 #include "autograd/check/samples.h"

@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <numeric>
 #include <string_view>
 #include <vector>
 

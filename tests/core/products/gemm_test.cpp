@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/products/blas.h"
 #include "core/products/small_product.h"

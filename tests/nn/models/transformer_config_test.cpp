@@ -3,8 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <cmath>
-
 using namespace orrery;
 using nn::TransformerConfig;
 

@@ -5,7 +5,6 @@
 #include <doctest/doctest.h>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "tests/apps/chromium.h"
 #include "tests/apps/show/attention/random_attention.h"

@@ -1,7 +1,6 @@
 // Chapter 9. `orrery trace`: what stands in the terminal, the page, and in headless Chromium: it says what the terminal
 // says, and answers to keys, mouse and focus.
 #include <doctest/doctest.h>
-#include <filesystem>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
