@@ -96,7 +96,7 @@ void grade(Grader& g) {
   ask("the same graph of four with other numbers: y = 0, u = 1, v = 2, a = 3", {{1, 2}, {3}, {1}, {}}, 0, 4,
       "The numbers of nodes are names here, and no ages.");
   ask("two chains that meet", {{1, 4}, {2}, {3}, {5}, {3}, {}}, 0, 6,
-      "A node can come at last when all that it was computed from has come: turn that round.");
+      "Write each node down after all that it was computed from. Then read your list backwards.");
 }
 
 #elif EXERCISE == 4  // an operation with two outputs
