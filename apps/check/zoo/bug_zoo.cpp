@@ -241,7 +241,7 @@ std::vector<Bug> wrong_sums() {
                                      })})},
       {.name = "shared-weight-counted-once",
        .mistake = "A weight that is used twice gets only the gradient of its first use: the second reads a copy.",
-       .hint = "Embedding and generator share a matrix. Through how many paths does the loss depend on it?",
+       .hint = "One number is used twice. By how many paths does it reach the loss, and which send something back?",
        .samples = joined(
            {operation_rows("matmul", {"repeated input"}, [](const Leaves& x) { return matmul(x[0], detach(x[0])); }),
             operation_rows("mul", {"repeated input"}, [](const Leaves& x) { return mul(x[0], detach(x[0])); }),

@@ -339,7 +339,7 @@ void grade(Grader& g) {
                       {{2, 2}, {few, few, third}},
                       {{2, 2, 2}, {third, few, few}}};
   g.equal("2 tokens of 1/4 against 4 of 1/3, alpha 1", Tensor::of<i32>({4}, {2, 2, 2, 0}),
-          "With alpha 1 the means of the logarithms are compared. The paper's penalty is another one.",
+          "Did you stop before the long one ended? With alpha 1 means are compared. The paper's penalty is another.",
           [=] { return searched(picture, 2, 5, 1); });
   g.equal("2 tokens of 1/4 against 4 of 1/3, alpha 1/2", Tensor::of<i32>({2}, {1, 0}),
           "A sum over 4 tokens is divided by 4^alpha. Which number is that, if alpha is 1/2?",
