@@ -87,7 +87,8 @@ void grade(Grader& g) {
     };
     g.check(question, hint, right);
   };
-  ask("a chain: 2 from 1 from 0", {{}, {0}, {1}}, 2, 3, "Follow the inputs to their end.");
+  ask("a chain: 2 from 1 from 0", {{}, {0}, {1}}, 2, 3,
+      "Follow the inputs to their end. Which comes first: a node, or what it was computed from?");
   ask("a product of a number with itself: y = 1, a = 0", {{}, {0, 0}}, 1, 2,
       "How often may a node be visited, however often it is met?");
   ask("a node that y does not lead to", {{2}, {2}, {}}, 0, 2, "Begin at y, and follow inputs only.");

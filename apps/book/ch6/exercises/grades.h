@@ -258,7 +258,7 @@ void grade(Grader& g) {
           "The sine and the cosine of a pair have one angle.", [] { return my_sinusoids(2, 2).rows(1, 2); });
   g.equal("position 1 with four columns",
           Tensor::of<double>({1, 4}, {std::sin(1.0), std::cos(1.0), std::sin(0.01), std::cos(0.01)}),
-          "Columns 0 and 1 share a frequency, and so do columns 2 and 3. What is 10000^(2i / d_model) for i = 1?",
+          "Columns 0, 1 share a frequency, as do 2, 3. What is 10000^(2i / d_model) for i = 1? In C++, 2 / 4 is 0.",
           [] { return my_sinusoids(3, 4).rows(1, 2); });
   g.equal("50 positions with 16 columns", nn::sinusoidal_table(50, 16),
           "Is the angle the position times the frequency of its pair of columns?", [] { return my_sinusoids(50, 16); });

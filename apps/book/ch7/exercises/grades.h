@@ -35,7 +35,7 @@ void grade(Grader& g) {
   const Tensor p = Tensor::of<double>({1, 5}, {0.7, 0.1, 0.1, 0.05, 0.05}), label = Tensor::of<i32>({1}, {0});
   const double by_hand = -0.92 * std::log(0.7) - 0.02 * (2 * std::log(0.1) + 2 * std::log(0.05));  // as in the chapter
   g.equal("four equal logits", std::log(4.0),
-          "Here every log p_k is -log 4, so that only the sum of all q_k matters. What must it be?", [] {
+          "All log p_k are -log 4, so only the sum of all q_k matters. What must it be? By what is it divided?", [] {
             return my_smoothed_loss(constant(zeros({1, 4}, f64)), Tensor::of<i32>({1}, {2}), 0.3).item();
           });
   const Tensor labels = Tensor::of<i32>({3}, {1, 0, 3});
@@ -263,7 +263,8 @@ void grade(Grader& g) {
   });
   g.equal("the first token", whole.rows(0, 1), "The first position sees itself alone: its weight is 1.",
           [=] { return answer(1); });
-  g.equal("the second token", whole.rows(1, 2), "The second position sees the first one and itself.",
+  g.equal("the second token", whole.rows(1, 2),
+          "The second position sees the first one and itself. By what are its two scores divided?",
           [=] { return answer(2); });
   g.equal("the sixth token", whole.rows(5, 6), "Row i of K and row i of V belong to the same position.",
           [=] { return answer(6); });
