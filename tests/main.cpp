@@ -5,9 +5,6 @@
 #include <cstdlib>
 #include <iostream>
 
-#define ORRERY_INSTANTIATE template
-#include "tests/instantiated.h"
-
 namespace {
 
 // Filters that match no case at all are a mistake in the filter, and not a success.

@@ -12,7 +12,7 @@ using namespace orrery;
 namespace {
 
 // By default Ninja runs two more compilers than there are cores. "jobs": 0 means `make -j` without a number, which
-// starts all compilers at once (48 of them took 5 GB). Any other number would fit one machine only.
+// starts all compilers at once (48 of them once took 5 GB). Any other number would fit one machine only.
 std::string unbounded_presets(const nlohmann::json& presets) {
   std::string found;
   for (const auto& preset : presets.at("configurePresets"))

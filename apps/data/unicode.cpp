@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 

@@ -384,7 +384,7 @@ Checkable checkable(const VariableFunction& f, const std::vector<Tensor>& inputs
   }
   for (const NamedParameter& leaf : leaves)
     if (!leaf.value.is_frozen()) result.leaves.push_back(leaf);
-  result.output = [call = f.call, x] { return call(x); };
+  result.output = [call = f.call, x = std::move(x)] { return call(x); };
   return result;
 }
 

@@ -161,13 +161,13 @@ Proof prove(const Sample& sample, const ProofOptions& options) {
 
 Sample sample_of(std::string name, const VariableFunction& f, std::vector<Shape> shapes,
                  std::vector<DeclaredZero> zeros) {
-  const auto build = [=, shapes = std::move(shapes), zeros = std::move(zeros)](Dtype dtype, u64 seed) {
+  auto build = [f, shapes = std::move(shapes), zeros = std::move(zeros)](Dtype dtype, u64 seed) {
     Rng rng(7 * seed);
     std::vector<Tensor> inputs;
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, dtype));
     return checkable(f, inputs, {}, zeros);
   };
-  return {std::move(name), "", build, {}};
+  return {std::move(name), "", std::move(build), {}};
 }
 
 Proof prove(std::string name, const VariableFunction& f, std::vector<Shape> shapes, std::vector<DeclaredZero> zeros,

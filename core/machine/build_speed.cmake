@@ -1,15 +1,21 @@
-# What only makes builds fast: batches of files, headers that are parsed once, and how callers of the library are
-# optimised. Read by CMakeLists.txt. Without it, everything would be built the same, in twice the time
+# What only makes builds fast: batches of files, headers that are parsed once, how callers of the library are optimised,
+# and how much memory the compiler may take. Read by CMakeLists.txt. Without it, everything would be built the same, in twice the time
 # (apps/measure/bench/README.md).
 option(ORRERY_UNITY "Compile many files at once: half the work for all of them, more for one that has changed" ON)
 set(ORRERY_BATCH 24 CACHE STRING "Files to compile at once")
 set(ORRERY_CALLERS -Og CACHE STRING "How the checker and the programs are optimised, in a build of type Release or of none")
 
-# GCC 12 collects garbage once it holds 128 MiB. With 500 it takes 8 to 10 % less time, and 200 MiB more.
-target_compile_options(orrery_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
-
 # The checker and the programs call the library, and have few loops of their own: -Og saves a third of the build.
 set(ORRERY_QUICK_BUILD $<$<OR:$<CONFIG:Release>,$<CONFIG:>>:${ORRERY_CALLERS}>)
+
+# GCC 12 collects garbage once it holds 128 MiB. With 500 MB it takes 8 to 10 % less time, and 200 MB more of about 1 GB.
+# Ninja runs two compilers more than there are cores.
+cmake_host_system_information(RESULT host QUERY NUMBER_OF_LOGICAL_CORES TOTAL_PHYSICAL_MEMORY)
+list(POP_FRONT host cores megabytes)
+math(EXPR megabytes_each "${megabytes} / (${cores} + 2)")
+if(megabytes_each GREATER 1500)
+  target_compile_options(orrery_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=500000>)
+endif()
 
 # Batches are of ORRERY_BATCH files, so that not every file reads nlohmann/json or the whole of nn by itself. In a
 # batch, no two unnamed namespaces may define the same name: an overload of another file could be called silently. No

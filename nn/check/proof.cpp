@@ -1,4 +1,4 @@
-// Chapter 9. The proof of a layer: noise, saving and loading, and parameters that `visit` does not name.
+// Chapter 9. The sample of a layer: noise, saving and loading, and parameters that `visit` does not name.
 #include "nn/check/proof.h"
 
 #include <limits>
@@ -60,28 +60,26 @@ void save_and_load(Module& module, const std::string& path) {
   load(module, path);
 }
 
-Sample sample_of_module(std::string name, std::string variant, std::vector<Shape> shapes, ModuleFunctions functions,
-                        SampleNotes notes) {
-  const GradcheckOptions options = notes.options;
-  const auto build = [shapes = std::move(shapes), functions = std::move(functions), notes = std::move(notes)](
-                         Dtype dtype, u64 seed) {
+Sample sample_of_module(std::string name, std::string variant, std::vector<Shape> shapes,
+                        const std::function<RunnableModule(Rng& rng)>& make, const SampleNotes& notes) {
+  auto build = [shapes = std::move(shapes), make, notes](Dtype dtype, u64 seed) {
     Rng rng(17 * seed);
-    const std::shared_ptr<Module> module = functions.make(rng);
+    const auto [module, run] = make(rng);
     shake(*module, rng);
     to(*module, dtype);
     std::vector<Tensor> inputs;
     for (const Shape& shape : shapes) inputs.push_back(randn(shape, rng, f64).to(dtype));
-    const auto output = [module, run = functions.run, seed](const Inputs& x) { return run(*module, x, 5 * seed); };
+    const auto output = [run = run, seed](const Inputs& x) { return run(x, 5 * seed); };
     Checkable f = checkable(output, inputs, module->parameters(), notes.zeros);
     f.padding = notes.padding;
     // A parameter that `visit` does not name keeps its dtype. The error must name it.
-    const auto explained = [inputs, functions, seed](const Error& error) {
+    const auto explained = [inputs, make, seed](const Error& error) {
       Rng again(17 * seed);
-      const std::shared_ptr<Module> unconverted = functions.make(again);
+      const RunnableModule unconverted = make(again);
       Inputs x;
       for (const Tensor& input : inputs) x.push_back(constant(input.to(f32)));
       return explained_by_visit(error,
-                                [&] { return not_visited(functions.run(*unconverted, x, 5 * seed), *unconverted, x); });
+                                [&] { return not_visited(unconverted.run(x, 5 * seed), *unconverted.module, x); });
     };
     f.output = [plain = f.output, explained] {
       try {
@@ -89,10 +87,10 @@ Sample sample_of_module(std::string name, std::string variant, std::vector<Shape
       } catch (const Error& error) { throw explained(error); }
     };
     if (module->parameter_count() > 0 || !module->buffers().empty())
-      f.through_file = [module](const std::string& path) { save_and_load(*module, path); };
+      f.through_file = [module = module](const std::string& path) { save_and_load(*module, path); };
     return f;
   };
-  return {std::move(name), std::move(variant), build, options};
+  return {std::move(name), std::move(variant), std::move(build), notes.options};
 }
 
 }  // namespace orrery::nn

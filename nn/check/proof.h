@@ -50,13 +50,14 @@ template <class M, class Run> struct BoundRun {
   }
 };
 
-/// How a module of any type is made, and run on inputs with dropout masks of the seed.
-struct ModuleFunctions {
-  std::function<std::shared_ptr<Module>(Rng& rng)> make;
-  std::function<Variable(Module& module, const Inputs& inputs, u64 seed)> run;
+/// A module of any type, and how it runs on inputs, with the dropout masks of a seed.
+struct RunnableModule {
+  std::shared_ptr<Module> module;
+  std::function<Variable(const Inputs& inputs, u64 seed)> run;
 };
-Sample sample_of_module(std::string name, std::string variant, std::vector<Shape> shapes, ModuleFunctions functions,
-                        SampleNotes notes);
+/// What `module_sample` (below) is made of. It is no template: it is not compiled again for each module.
+Sample sample_of_module(std::string name, std::string variant, std::vector<Shape> shapes,
+                        const std::function<RunnableModule(Rng& rng)>& make, const SampleNotes& notes);
 
 /// The sample of run(module, inputs), where make(rng) builds the module, and inputs of the given shapes are drawn from
 /// N(0, 1). `run` takes the inputs as one std::vector<Variable>, or as one, two or three Variables. A Pass& with
@@ -64,14 +65,11 @@ Sample sample_of_module(std::string name, std::string variant, std::vector<Shape
 template <class Make, class Run>
 Sample module_sample(std::string name, std::string variant, std::vector<Shape> shapes, Make make, Run run,
                      SampleNotes notes = {}) {
-  using M = decltype(make(std::declval<Rng&>()));
-  return sample_of_module(
-      std::move(name), std::move(variant), std::move(shapes),
-      {.make = [make](Rng& rng) -> std::shared_ptr<Module> { return std::make_shared<M>(make(rng)); },
-       .run = [run](Module& module, const Inputs& x, u64 seed) -> Variable {
-         return call_with(BoundRun<M, Run>{static_cast<M&>(module), run, seed}, x);
-       }},
-      std::move(notes));
+  const auto runnable = [make, run](Rng& rng) -> RunnableModule {
+    const auto module = std::make_shared<decltype(make(rng))>(make(rng));
+    return {module, [module, run](const Inputs& x, u64 seed) { return call_with(BoundRun{*module, run, seed}, x); }};
+  };
+  return sample_of_module(std::move(name), std::move(variant), std::move(shapes), runnable, notes);
 }
 
 /// Proves run(module, inputs), with arguments as above.

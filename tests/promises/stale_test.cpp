@@ -1,5 +1,4 @@
 // Chapter 8. Promise 11: what an operation saved and somebody changed in place is an error that names the operation.
-
 #include "autograd/check/samples.h"
 #include "autograd/node.h"
 #include "autograd/ops.h"

@@ -194,6 +194,7 @@ TEST_CASE("what a file must not have is told in one line, with the file and the 
   CHECK(Painter().error_of({"--config", path, "--size", "101"}) == "--size: '101' is not a whole number from 0 to 100");
 }
 
+#ifndef ORRERY_SANITIZED  // under which this takes a minute: each command starts once more
 namespace {
 
 // The sub-commands that a help text lists, each with the words before it: "bench " and "step".
@@ -228,7 +229,6 @@ std::string unreadable_lines(const std::string& help) {
 
 }  // namespace
 
-#ifndef ORRERY_SANITIZED  // under which this takes a minute: each command starts once more
 TEST_CASE("every help text is readable at 80 columns") {
   const std::vector<std::string> all = all_commands();
   for (const std::string known : {"toy", "lm train", "bench busy", "translate score", "doctor"})

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "nn/files/gpt_files.h"
 #include "nn/models/config_json.h"
 #include "nn/models/transformer.h"

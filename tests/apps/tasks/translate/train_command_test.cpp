@@ -109,8 +109,9 @@ TEST_CASE("a training that was stopped is resumed to the bits of one that was no
                 "this training began without --valid-target ");
   // Resumed inside the folder for a few steps. The name that is given there must be known elsewhere, too.
   const Result again = shell("cd '" + animals.folder.path().string() + "'; " + quoted_program +
-                             "translate train --resume model --source a.en --threads 1 --time-limit 0.0001 2>&1");
+                             "translate train --resume model --source a.en --threads 1 --time-limit 0.0005 2>&1");
   REQUIRE(again.exit_code == 130);
+  CHECK(contains(again.text, " of 400; to resume: "));
   const Result resumed = run("translate train --hash --threads 2 --resume " + model + " --log '" + log + "'");
   CHECK(resumed.exit_code == 0);
   CHECK(line(resumed.text, -2) == line(whole.text, -2));
