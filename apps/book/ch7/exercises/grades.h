@@ -263,8 +263,7 @@ void grade(Grader& g) {
   });
   g.equal("the first token", whole.rows(0, 1), "The first position sees itself alone: its weight is 1.",
           [=] { return answer(1); });
-  g.equal("the second token", whole.rows(1, 2),
-          "The second position sees the first one and itself. By what are its two scores divided?",
+  g.equal("the second token", whole.rows(1, 2), "It sees the first token and itself. What divides its two scores?",
           [=] { return answer(2); });
   g.equal("the sixth token", whole.rows(5, 6), "Row i of K and row i of V belong to the same position.",
           [=] { return answer(6); });
