@@ -65,9 +65,12 @@ Sample sample_of_module(std::string name, std::string variant, std::vector<Shape
 template <class Make, class Run>
 Sample module_sample(std::string name, std::string variant, std::vector<Shape> shapes, Make make, Run run,
                      SampleNotes notes = {}) {
+  using M = decltype(make(std::declval<Rng&>()));
   const auto runnable = [make, run](Rng& rng) -> RunnableModule {
-    const auto module = std::make_shared<decltype(make(rng))>(make(rng));
-    return {module, [module, run](const Inputs& x, u64 seed) { return call_with(BoundRun{*module, run, seed}, x); }};
+    const auto module = std::make_shared<M>(make(rng));
+    return {module, [module, run](const Inputs& x, u64 seed) {
+              return call_with(BoundRun<M, Run>{*module, run, seed}, x);
+            }};
   };
   return sample_of_module(std::move(name), std::move(variant), std::move(shapes), runnable, notes);
 }
