@@ -113,7 +113,7 @@ void grade(Grader& g) {
   g.equal(
       "dx of (0, 2, 2, 8) where only y_0 counts",
       Tensor::of<double>({1, 4}, {3.0 / 18, -2.0 / 18, -2.0 / 18, 1.0 / 18}),
-      "x_k reaches y_0 in three ways: directly, by the mean and by the variance. Which is missing, or too large?", [] {
+      "x_k reaches y_0 directly, through the mean and through the variance. Which is missing, or too large?", [] {
         return gradient_of(Tensor::of<double>({1, 4}, {0, 2, 2, 8}), Tensor::of<double>({1, 4}, {1, 0, 0, 0}), 1e-9);
       });
   g.equal("dx of a row alone, less its dx beside two others", zeros({1, 9}, f64),
