@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "apps/training/training_files.h"
-#include "nn/files/files.h"
 #include "nn/nn.h"
 using namespace orrery;
 

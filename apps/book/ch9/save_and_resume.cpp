@@ -8,7 +8,6 @@
 #include <iostream>
 
 #include "core/tensor_ops.h"
-#include "nn/files/files.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
 
