@@ -12,7 +12,6 @@
 #pragma once
 
 #include "autograd/apply.h"
-#include "autograd/ops/formulas.h"  // what formulas are made of
 #include "core/kernels/elementwise.h"
 
 namespace orrery {

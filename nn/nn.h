@@ -1,6 +1,6 @@
-// Chapter 7. What users of nn include: layers, models, their files, generation, and the operations.
+// Chapter 7. What users of nn include: layers, models and generation, and the operations.
 //
-// The checker is in nn/check/proof.h.
+// Models in files are in nn/files/files.h, gpt_files.h and bert_files.h beside it, the checker is in nn/check/proof.h.
 #pragma once
 
 #include "autograd/ops.h"
@@ -8,9 +8,6 @@
 #include "nn/attention/key_value_cache.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
-#include "nn/files/bert_files.h"
-#include "nn/files/files.h"
-#include "nn/files/gpt_files.h"
 #include "nn/generate/beam_search.h"
 #include "nn/generate/decoder_state.h"
 #include "nn/generate/decoding.h"

@@ -2,7 +2,8 @@
 cmake_policy(VERSION 3.22)
 set(headers core/tensor_ops.h core/machine/parallel.h core/machine/memory.h core/products/precision.h
     core/files/safetensors.h core/files/hash.h autograd/ops.h autograd/apply.h autograd/elementwise.h
-    autograd/observer.h autograd/check/first_nan.h nn/nn.h nn/check/proof.h nn/check/leakcheck.h optim/optim.h
+    autograd/ops/formulas.h autograd/observer.h autograd/check/first_nan.h nn/nn.h nn/files/files.h
+    nn/files/gpt_files.h nn/files/bert_files.h nn/check/proof.h nn/check/leakcheck.h optim/optim.h
     apps/training/training_files.h)
 while(headers)
   list(POP_FRONT headers header)

@@ -11,6 +11,7 @@
 #include "autograd/check/proof.h"
 #include "autograd/elementwise.h"
 #include "autograd/ops.h"
+#include "autograd/ops/formulas.h"
 #include "core/files/hash.h"
 #include "core/tensor_ops.h"
 #include "nn/nn.h"

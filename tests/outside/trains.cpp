@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "apps/training/training_files.h"
+#include "nn/files/files.h"
 #include "nn/nn.h"
 using namespace orrery;
 

@@ -8,6 +8,7 @@
 #include <iostream>
 
 #include "core/tensor_ops.h"
+#include "nn/files/files.h"
 #include "nn/nn.h"
 #include "optim/optim.h"
 
