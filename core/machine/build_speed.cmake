@@ -1,6 +1,6 @@
 # What only makes builds fast: batches of files, headers that are parsed once, how callers of the library are optimised,
-# and how much memory the compiler may take. Read by CMakeLists.txt. Without it, everything would be built the same, in twice the time
-# (apps/measure/bench/README.md).
+# and how much memory the compiler may take. Read by CMakeLists.txt. Without it, everything would be built the same, in
+# twice the time (apps/measure/bench/README.md).
 option(ORRERY_UNITY "Compile many files at once: half the work for all of them, more for one that has changed" ON)
 set(ORRERY_BATCH 24 CACHE STRING "Files to compile at once")
 set(ORRERY_CALLERS -Og CACHE STRING "How the checker and the programs are optimised, in a build of type Release or of none")
