@@ -5,6 +5,7 @@
 
 #include "autograd/ops.h"
 #include "nn/attention/attention.h"
+#include "nn/attention/copy.h"
 #include "nn/attention/key_value_cache.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"

@@ -47,15 +47,16 @@ template <class M> std::shared_ptr<M> exact(std::shared_ptr<M> model) {
   return model;
 }
 
-Checks transformer(bool norm_first, Rng& rng, MaskFault fault) {
+Checks transformer(bool norm_first, Rng& rng, MaskFault fault, bool copy = false) {
   const nn::TransformerConfig config{
-      .src_vocab_size = 11,
+      .src_vocab_size = 13,
       .tgt_vocab_size = 13,
       .layer = {.d_model = d_model, .num_heads = 2, .d_ff = 32, .norm_first = norm_first},
       .num_encoder_layers = 2,
       .num_decoder_layers = 2,
       .final_norm = norm_first,
-      .max_len = 16};
+      .max_len = 16,
+      .copy = copy};
   return nn::leakchecks(exact(std::make_shared<nn::Transformer>(config, rng)), fault);
 }
 
@@ -87,6 +88,7 @@ std::vector<BuiltIn> built_in_models() {
            }},
           {"transformer", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault); }},
           {"transformer-pre-norm", [](Rng& rng, MaskFault fault) { return transformer(true, rng, fault); }},
+          {"transformer-that-copies", [](Rng& rng, MaskFault fault) { return transformer(false, rng, fault, true); }},
           {"gpt", gpt, false},
           {"bert", [](Rng& rng, MaskFault fault) { return bert(false, rng, fault); }, true, false},
           {"bert-of-sentences", [](Rng& rng, MaskFault fault) { return bert(true, rng, fault); }, true, false},

@@ -1,7 +1,8 @@
 // Chapter 9. `orrery summarise`: a short text for a long one, learned from a table with a column of each.
 //
 // The model is that of the paper, as a translator has it: an encoder for the text, a decoder that writes the summary,
-// one vocabulary for both, one matrix for all embeddings. Its training, beam search and files are those of
+// one vocabulary for both, one matrix for all embeddings. Most words of a summary are words of its text, so the model
+// can also copy them (nn/attention/copy.h); with --no-copy it cannot. Its training, beam search and files are those of
 // apps/tasks/translate/. Of a text that is too long for the model the end is cut off.
 // Summaries are judged by ROUGE (rouge.h), the mean over all texts.
 #include <algorithm>
@@ -31,7 +32,9 @@ void add_columns(CLI::App& command, translate::PairColumns& columns) {
 // `orrery summarise train`.
 class SummariseProgram final : public translate::TranslateProgram {
  public:
-  SummariseProgram() : TranslateProgram({.columns = usual_columns, .program = summarise_name}) {}
+  SummariseProgram() : TranslateProgram({.columns = usual_columns, .program = summarise_name}) {
+    recipe_.model.copy = true;
+  }
 
   void check_given() const override {
     if (files_.source.empty()) usage_error("FILE", "is required: the table of texts and their summaries");

@@ -89,6 +89,14 @@ Sample transformer_loss() {
   return translator_loss<Transformer>("Transformer", "loss, label smoothing, padding", config);
 }
 
+Sample copying_transformer() {
+  TransformerConfig config = small_model();
+  config.tgt_vocab_size = config.src_vocab_size;
+  config.copy = true;
+  config.layer.activation = Activation::gelu;
+  return transformer("words are copied", config);
+}
+
 Sample pre_norm_transformer() {
   TransformerConfig config = small_model();
   config.layer.norm_first = config.final_norm = true;
@@ -221,6 +229,7 @@ std::vector<Sample> model_samples() {
       pre_norm_transformer(),
       shared_transformer(),
       transformer_loss(),
+      copying_transformer(),
       gpt("gelu with tanh, tied", small_gpt()),
       gpt_with_rotary_positions(),
       gpt_without_biases(),

@@ -8,6 +8,7 @@
 #include "autograd/ops/reduce.h"
 #include "core/mask.h"
 #include "nn/attention/attention.h"
+#include "nn/attention/copy.h"
 #include "nn/attention/query_key_norm.h"
 #include "nn/attention/rotary.h"
 #include "nn/check/sample_rows.h"
@@ -89,6 +90,17 @@ Sample cross_attention(std::string variant, Mask mask, AttentionOptions options,
       [=](Rng& rng) { return MultiHeadAttention(4, 2, rng, options); },
       [=](const MultiHeadAttention& layer, const Inputs& in, Pass& pass) { return layer(in[0], in[1], mask, pass); },
       std::move(notes));
+}
+
+Sample copying() {
+  const Tensor source = ids({2, 4}, {3, 1, 3, 0, 4, 2, 0, 0}), target = ids({2, 3}, {1, 3, 1, 4, 1, 0});
+  return module_sample(
+      "Copy", "padding, a token that comes twice", {{2, 3, 4}, {2, 3, 5}, {2, 4, 4}},
+      [](Rng& rng) { return Copy(4, rng); },
+      [=, mask = lengths_3_and_2()](const Copy& layer, const Inputs& in) {
+        return layer(in[0], in[1], layer.read(source, with_harmless_padding(in[2], mask), mask), target);
+      },
+      {.padding = {.places = {{"input 2", {3, 2}}}}});
 }
 
 // Parts that a user may put into a layer, each with a parameter of its own.
@@ -255,6 +267,7 @@ std::vector<Sample> cross_attentions() {
       cross_attention("cross, one key", {}, {}, 1, {.zeros = {{"input 0", "softmax over one key is 1 for any query"}}}),
       cross_attention("cross, nothing to see", nothing, {}, 4,
                       {.zeros = all_but_output_bias(), .padding = {.places = {{"input 1", {0, 0}}}}}),
+      copying(),
   };
 }
 

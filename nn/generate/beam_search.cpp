@@ -271,18 +271,17 @@ class BeamSearch {
   std::vector<Extension> extensions_;
 };
 
-// A model whose `head` makes logits of what `next_positions` returns.
+// A model with a state of its decoder.
 template <class M> class DecoderWithState : public StepwiseDecoder {
  public:
   DecoderWithState(const M& model, DecoderState state) : model_(model), state_(std::move(state)) {}
 
   Tensor next_logits(const Tensor& tokens) override {
     const NoGradient nothing_recorded;
-    const Variable hidden = next_positions(model_, tokens, state_);
     if constexpr (std::is_same_v<M, Transformer>)
-      return model_.generator(hidden).value().reshape({tokens.size(0), -1});
+      return nn::next_logits(model_, tokens, state_).value().reshape({tokens.size(0), -1});
     else
-      return model_.head(hidden).value().reshape({tokens.size(0), -1});
+      return model_.head(next_positions(model_, tokens, state_)).value().reshape({tokens.size(0), -1});
   }
   void choose(std::span<const i64> chosen) override { state_.choose(chosen); }
 
@@ -326,7 +325,7 @@ std::unique_ptr<StepwiseDecoder> stepwise_decoder(const Transformer& model, cons
   Pass pass = Pass::inference();
   const Mask mask = model.padding(source);
   return std::make_unique<DecoderWithState<Transformer>>(
-      model, decoder_state(model, model.encode(source, mask, pass), mask, max_len));
+      model, decoder_state(model, model.encode(source, mask, pass), mask, max_len, source));
 }
 
 std::unique_ptr<StepwiseDecoder> stepwise_decoder(const CausalModel& model, std::span<const i32> read, i64 max_len) {

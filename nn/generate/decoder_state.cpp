@@ -40,7 +40,8 @@ void check_fits(const DecoderState& state, const Tensor& tokens, Dtype dtype, si
 
 }  // namespace
 
-DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len) {
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
+                           const Tensor& source) {
   check_length(max_len, model.config.max_len);
   const Dtype dtype = memory.dtype();
   DecoderState state{.positions = model.tgt_positions.first_rows(max_len, dtype).value().rows(0, max_len),
@@ -51,6 +52,7 @@ DecoderState decoder_state(const Transformer& model, const Variable& memory, con
     state.self_attn.push_back(layer.self_attn->state(memory.size(0), first_capacity(max_len), dtype));
     state.memory.push_back(layer.multihead_attn->memory_state(harmless, memory_mask));
   }
+  state.copied = model.copied(source, harmless, memory_mask);
   return state;
 }
 
@@ -65,6 +67,7 @@ DecoderState decoder_state(const CausalModel& model, i64 B, i64 max_len) {
 void DecoderState::choose(std::span<const i64> chosen) {
   for (AttentionState& state : self_attn) state.choose(chosen);
   for (AttentionState& state : memory) state.choose(chosen);
+  if (copied) copied->choose(chosen);
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
@@ -97,6 +100,13 @@ Variable next_positions(const CausalModel& model, const Tensor& tokens, DecoderS
   x = model.normalized(x);
   state = std::move(after);
   return x;
+}
+
+Variable next_logits(const Transformer& model, const Tensor& tokens, DecoderState& state) {
+  DecoderState after = state;
+  const Variable logits = model.logits(next_positions(model, tokens, after), state.copied, tokens);
+  state = std::move(after);
+  return logits;
 }
 
 }  // namespace orrery::nn

@@ -7,7 +7,7 @@
 // its caller. A copy shares its memory, so continue with only one of the two.
 //   NoGradient nothing_recorded;
 //   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
-//   Variable logits = model.generator(next_positions(model, tokens, state));   // tokens [B, n] -> logits [B, n, K]
+//   Variable logits = next_logits(model, tokens, state);   // tokens [B, n] -> logits [B, n, K]
 // Shapes: tokens i32 [B, n], which follow those read so far; y [B, n, d_model].
 #pragma once
 
@@ -23,21 +23,25 @@ struct DecoderState {
   i64 max_len;                              // positions that there is room for
   Dtype dtype;                              // of the model
   i64 length = 0;                           // positions read so far
+  std::optional<CopySource> copied{};       // if words can be copied
 
   /// Sequence i becomes what sequence `chosen[i]` was. Errors: none is chosen; a number that is not a sequence's.
   void choose(std::span<const i64> chosen);
 };
 
-/// The state before the first token: one sequence for each row of `memory`, for up to `max_len` tokens. Error: more
-/// tokens than the model's positions.
-DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len);
+/// The state before the first token: one sequence for each row of `memory`, for up to `max_len` tokens. A model that
+/// copies words needs their `source`. Error: more tokens than the model's positions.
+DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
+                           const Tensor& source = {});
 /// The same for B sequences of a model without an encoder.
 DecoderState decoder_state(const CausalModel& model, i64 B, i64 max_len);
-/// The decoder's output at the next n positions, for `model.generator`. Errors: more positions than the state has room
+/// The decoder's output at the next n positions, for `next_logits`. Errors: more positions than the state has room
 /// for; the state of a model with other layers or heads; a call that would be recorded. After an error the state is as
 /// before.
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state);
 /// The same for a model without an encoder, whose output is for `model.head`.
 Variable next_positions(const CausalModel& model, const Tensor& tokens, DecoderState& state);
+/// The logits of the tokens that may follow each of these, [B, n, K]. Errors: those of `next_positions`.
+Variable next_logits(const Transformer& model, const Tensor& tokens, DecoderState& state);
 
 }  // namespace orrery::nn

@@ -27,11 +27,10 @@ Tensor greedy_decode(const Transformer& model, const Tensor& source, const Greed
   Pass pass = Pass::inference();
   const Mask source_mask = model.padding(source);
   const i32 pad = model.config.pad_id >= 0 ? model.config.pad_id : options.eos;
-  DecoderState state = decoder_state(model, model.encode(source, source_mask, pass), source_mask, options.max_len);
-  const auto next_logits = [&](const Tensor& tokens) {
-    return model.generator(next_positions(model, tokens, state)).value();
-  };
-  return greedy_decode(B, next_logits, pad, options);
+  const Variable memory = model.encode(source, source_mask, pass);
+  DecoderState state = decoder_state(model, memory, source_mask, options.max_len, source);
+  return greedy_decode(
+      B, [&](const Tensor& tokens) { return next_logits(model, tokens, state).value(); }, pad, options);
 }
 
 Tensor greedy_decode(i64 B, const std::function<Tensor(const Tensor&)>& next_logits, i32 pad,

@@ -23,6 +23,8 @@ TransformerConfig of_paper(i64 vocab_size, const LayerOptions& layer) {
 void TransformerConfig::validate() const {
   config_json::check_fields(transformer_operation, *this);
   config_json::check_vocabularies(transformer_operation, *this);
+  check(!copy || src_vocab_size == tgt_vocab_size, transformer_operation,
+        "copy needs one vocabulary, but the sizes are ", src_vocab_size, " and ", tgt_vocab_size);
   layer.validate(transformer_operation);
 }
 
@@ -94,6 +96,7 @@ Transformer::Transformer(const TransformerConfig& config, Rng& rng)
       decoder(config.num_decoder_layers, config.final_norm, config.layers(), rng),
       generator(config.layer.d_model, config.tgt_vocab_size, rng, config.generator()),
       dropout(config.layer.dropout) {
+  if (config.copy) copy.emplace(config.layer.d_model, rng, config.layers().linear());
   if (config.share_embeddings) tgt_embed.weight = generator.weight = src_embed.weight;
   name_parameters();
 }
@@ -104,7 +107,7 @@ Variable Transformer::operator()(const Tensor& source, const Tensor& target, Pas
 
 Variable Transformer::operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks,
                                  Pass& pass) const {
-  return decode(target, encode(source, masks.source, pass), masks.target, masks.memory, pass);
+  return decode(target, encode(source, masks.source, pass), masks.target, masks.memory, pass, source);
 }
 
 Variable Transformer::encode(const Tensor& source, const Mask& source_mask, Pass& pass) const {
@@ -115,6 +118,7 @@ Variable Transformer::loss(const Tensor& source, const Tensor& target, const Ten
                            const CrossEntropyOptions& options) const {
   const TransformerMasks mask = masks(source, target);
   const Variable memory = encode(source, mask.source, pass);
+  if (copy) return cross_entropy(decode(target, memory, mask.target, mask.memory, pass, source), labels, options);
   const Variable last = hidden(target, memory, mask.target, mask.memory, pass);
   return head_loss(generator, last, labels, options);
 }
@@ -124,9 +128,21 @@ Variable Transformer::hidden(const Tensor& target, const Variable& memory, const
   return decoder(embed(target, tgt_embed, tgt_positions, pass), memory, target_mask, memory_mask, pass);
 }
 
-Variable Transformer::decode(const Tensor& target, const Variable& memory, const Mask& target_mask,
-                             const Mask& memory_mask, Pass& pass) const {
-  return generator(hidden(target, memory, target_mask, memory_mask, pass));
+Variable Transformer::logits(const Variable& hidden, const std::optional<CopySource>& copied,
+                             const Tensor& target) const {
+  return copied ? (*copy)(hidden, generator(hidden), *copied, target) : generator(hidden);
+}
+
+std::optional<CopySource> Transformer::copied(const Tensor& source, const Variable& memory,
+                                              const Mask& memory_mask) const {
+  return copy ? std::optional(copy->read(source, memory, memory_mask)) : std::nullopt;
+}
+
+Variable Transformer::decode(const Tensor& target, const Variable& given_memory, const Mask& target_mask,
+                             const Mask& memory_mask, Pass& pass, const Tensor& source) const {
+  const Variable memory = with_harmless_padding(given_memory, memory_mask);  // once for the decoder and for copying
+  const Variable last = hidden(target, memory, target_mask, memory_mask, pass);
+  return logits(last, copied(source, memory, memory_mask), target);
 }
 
 Variable Transformer::embed(const Tensor& ids, const Embedding& table, const PositionalEncoding& positions,
@@ -156,6 +172,7 @@ void Transformer::visit(Visitor& v) {
   v("encoder", encoder);
   v("decoder", decoder);
   v("generator", generator);
+  v("copy", copy);
 }
 
 }  // namespace orrery::nn

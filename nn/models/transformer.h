@@ -17,6 +17,7 @@
 #pragma once
 
 #include "autograd/ops/cross_entropy.h"
+#include "nn/attention/copy.h"
 #include "nn/layers/embedding.h"
 #include "nn/models/stack.h"
 #include "nn/positions/positional_encoding.h"
@@ -33,6 +34,7 @@ struct TransformerConfig {
   bool share_embeddings = false;  ///< one matrix for both embeddings and the generator (section 3.4)
   bool generator_bias = true;     ///< a bias of the logits; there is none either if the layers have no biases
   Positions positions = Positions::sinusoidal;
+  bool copy = false;  ///< words can also be copied from the source (nn/attention/copy.h); for one vocabulary
 
   /// From JSON text, where absent fields keep their defaults. Errors: text that is not a JSON object, unknown fields,
   /// values of a wrong type, and those of `validate`.
@@ -64,6 +66,7 @@ template <class F> void for_each_field(TransformerConfig& config, F&& field) {
   field({"share_embeddings"}, config.share_embeddings);
   field({"generator_bias"}, config.generator_bias);
   field({"positions"}, config.positions);
+  field({"copy", Rule::any, 1, "Copy words of the source, besides writing those of the vocabulary"}, config.copy);
 }
 
 /// Every field as JSON, for a file's metadata.
@@ -90,6 +93,7 @@ struct Transformer : Module {
   Decoder decoder;
   Linear generator;  // "the pre-softmax linear transformation"
   Dropout dropout;
+  std::optional<Copy> copy;
 
   /// Draws every weight from `rng`. Errors: whatever `config.validate()` rejects.
   Transformer(const TransformerConfig& config, Rng& rng);
@@ -101,18 +105,22 @@ struct Transformer : Module {
   Variable operator()(const Tensor& source, const Tensor& target, const TransformerMasks& masks, Pass& pass) const;
 
   /// The cross_entropy of the logits with `labels` i32 [B, T], the tokens that follow those of `target`. The logits are
-  /// computed in chunks and never stored as a whole.
+  /// computed in chunks and never stored as a whole, unless words can be copied.
   Variable loss(const Tensor& source, const Tensor& target, const Tensor& labels, Pass& pass,
                 const CrossEntropyOptions& options = {}) const;
 
   /// The memory of a source, which is the encoder's output: [B, S, d_model].
   Variable encode(const Tensor& source, const Mask& source_mask, Pass& pass) const;
-  /// The decoder's output for a target, given the memory: [B, T, d_model]. `generator` turns it into logits.
+  /// The decoder's output for a target, given the memory: [B, T, d_model].
   Variable hidden(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass) const;
-  /// Logits [B, T, tgt_vocab_size] of a target, given the memory.
+  /// Logits [B, T, tgt_vocab_size] of the decoder's output for a target, with what can be copied.
+  Variable logits(const Variable& hidden, const std::optional<CopySource>& copied, const Tensor& target) const;
+  /// What can be copied from a source, given its memory; nothing without `copy`.
+  std::optional<CopySource> copied(const Tensor& source, const Variable& memory, const Mask& memory_mask) const;
+  /// Logits of a target, given the memory, and the source if words are copied.
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
-                  Pass& pass) const;
+                  Pass& pass, const Tensor& source = {}) const;
 
   /// The masks that follow from `pad_id`: no position sees trailing padding, and no target position sees later ones.
   TransformerMasks masks(const Tensor& source, const Tensor& target) const;

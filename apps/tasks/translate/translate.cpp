@@ -78,8 +78,9 @@ void TranslateProgram::add_model_options(CLI::App& command) {
   add_fields(command, recipe_.model, {"dropout"});
   add_for({transformer, convolutional}, recipe_.model, {"num_encoder_layers", "num_decoder_layers"});
   begin_group(command, "Transformer");
-  add_for({transformer}, recipe_.model,
-          {"d_model", "num_heads", "d_ff", "attention_dropout", "activation_dropout", "norm_first", "final_norm"});
+  add_for(
+      {transformer}, recipe_.model,
+      {"d_model", "num_heads", "d_ff", "attention_dropout", "activation_dropout", "norm_first", "final_norm", "copy"});
   begin_group(command, "Recurrent and convolutional models");
   add_for({recurrent, convolutional}, recipe_.recurrent, {"d_embedding"});
   add_for({recurrent}, recipe_.recurrent, {"d_encoder", "d_decoder", "d_attention", "d_output"});
@@ -88,17 +89,21 @@ void TranslateProgram::add_model_options(CLI::App& command) {
 
 void TranslateProgram::add_options(CLI::App& command) {
   const auto all_models = names(ModelKind{});
+  const auto choose = [this, copy = recipe_.model.copy](const TranslationRecipe& recipe) {
+    recipe_ = recipe;
+    recipe_.model.copy = copy;
+  };
   // These two come before the others, which change what they choose.
   add_choice(command, "--preset", preset_, translation_preset_names(),
              "A Transformer and its training by name: tiny for tens of thousands of pairs; published, the same model "
              "with Adam, as Wu et al. 2021 trained it; small for hundreds of thousands of pairs; base, the model of "
              "Attention Is All You Need, for millions; other options change it",
-             [this](const std::string& name) { recipe_ = translation_preset(name); });
+             [choose](const std::string& name) { choose(translation_preset(name)); });
   add_choice(command, "--model", model_, {all_models.begin(), all_models.end()},
              "Which model: the Transformer, or one of those that it replaced, of the size of the preset tiny",
-             [this](const std::string& name) {
+             [choose](const std::string& name) {
                for (const ModelKind kind : {ModelKind::recurrent, ModelKind::convolutional})
-                 if (name == name_of(kind)) recipe_ = translation_preset(kind);  // the Transformer is that of --preset
+                 if (name == name_of(kind)) choose(translation_preset(kind));  // the Transformer is that of --preset
              });
   add_text_options(command);
   add_model_options(command);

@@ -79,7 +79,9 @@ TEST_CASE("summarise learns a small table; eval and run agree with it, and cut o
   CHECK(contains(told, "warning: 1 line is cut off at 30 tokens\n"));
   const Result greedy = shell(texts + quoted_program + "summarise run --beam 1 --scores" + small.load + " 2>/dev/null");
   CHECK(line(greedy.text, 0).ends_with("\tthe party for june"));
-  CHECK(contains(run("inspect '" + small.model + "'").text, "a model of "));
+  const std::string parts = run("inspect '" + small.model + "'").text;
+  CHECK(contains(parts, "a model of "));
+  CHECK(contains(parts, "copy.query.weight"));
 }
 
 TEST_CASE("a training of summaries that was stopped ends with the same bits, and long texts are cut off and counted") {
@@ -103,7 +105,9 @@ TEST_CASE("what is wrong with a table of summaries or a model is said in a line,
   check_failure(train("body\tsubject\na b\tb\n \tb\n"), "wrong.tsv, row 2 (line 3): 'body' is empty");
   check_failure(train("body\tsubject\na b\tb\nc\t\n"), "wrong.tsv, row 2 (line 3): 'subject' is empty");
   check_failure(train("body\tsubject\na\tb\n"), "there is no pair of sentences to validate with");
-  trained(small.train + mail_sizes + "--max-tokens 30 --steps 1" + small.save);
+  trained(small.train + mail_sizes + "--max-tokens 30 --steps 1 --no-copy" + small.save);
+  CHECK_FALSE(contains(run("inspect '" + small.model + "'").text, "copy.query.weight"));
+  CHECK(contains(run("summarise eval '" + small.table + "'" + small.load).text, "ROUGE-1"));
   check_failure(quoted_program + "translate decode" + small.load,
                 "was not saved by orrery translate, but by orrery 'summarise'");
   check_failure(

@@ -221,17 +221,18 @@ namespace {
 
 constexpr nn::LayerOptions layer{.d_model = 8, .num_heads = 2, .d_ff = 12};
 
-std::shared_ptr<nn::Transformer> transformer(bool norm_first, i32 pad_id = 0) {
+std::shared_ptr<nn::Transformer> transformer(bool norm_first, i32 pad_id = 0, bool copy = false) {
   Rng rng(1);
   return std::make_shared<nn::Transformer>(
       nn::TransformerConfig{.src_vocab_size = 9,
-                            .tgt_vocab_size = 7,
+                            .tgt_vocab_size = copy ? 9 : 7,
                             .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .norm_first = norm_first},
                             .num_encoder_layers = 2,
                             .num_decoder_layers = 2,
                             .final_norm = norm_first,
                             .max_len = 8,
-                            .pad_id = pad_id},
+                            .pad_id = pad_id,
+                            .copy = copy},
       rng);
 }
 
@@ -263,6 +264,7 @@ std::vector<LeakCheck> all_checks(MaskFault fault) {
   add(leakchecks(std::make_shared<nn::Decoder>(2, true, layer, rng), 8, fault));
   add(leakchecks(transformer(false), fault));
   add(leakchecks(transformer(true), fault));
+  add(leakchecks(transformer(false, 0, true), fault));
   if (fault != MaskFault::padding) add(leakchecks(gpt(), fault));
   for (const bool sentence_sums : {false, true})
     if (fault != MaskFault::causal) add(leakchecks(bert(sentence_sums), fault));
