@@ -130,7 +130,8 @@ Variable Transformer::hidden(const Tensor& target, const Variable& memory, const
 
 Variable Transformer::logits(const Variable& hidden, const std::optional<CopySource>& copied,
                              const Tensor& target) const {
-  return copied ? (*copy)(hidden, generator(hidden), *copied, target) : generator(hidden);
+  if (copied) return (*copy)(hidden, generator(hidden), *copied, target);
+  return generator(hidden);
 }
 
 std::optional<CopySource> Transformer::copied(const Tensor& source, const Variable& memory,

@@ -134,7 +134,7 @@ constexpr std::array places{
           "Variable Transformer::encode(", "embed(source"},
     Place{"tgt_embed", "Output embedding and positional encoding", "nn/models/transformer.cpp",
           "Variable Transformer::hidden(", "embed(target"},
-    Place{"generator", "Linear: a score for each word", "nn/models/transformer.cpp", "Variable Transformer::decode(",
+    Place{"generator", "Linear: a score for each word", "nn/models/transformer.cpp", "Variable Transformer::logits(",
           "return generator("},
     Place{"loss", "Softmax and loss", "apps/show/trace/model_pass.cpp", "loss", "cross_entropy("},
     Place{"encoder.self_attn", "multi-head self-attention", "nn/attention/attention.cpp", "",
