@@ -82,15 +82,15 @@ i64 add_vectors(const T* x, i64 x_stride, const T* W, i64 W_stride, i64 k, Vecto
   constexpr i64 lanes = VectorOf<T>::lanes;
   constexpr bool keeps_x = rows < columns;
   constexpr int kept_rows = std::min(rows, columns), other_rows = std::max(rows, columns);
-  // Prefetch the next group of rows of W, which arrives by the time it is needed: into the nearest cache (3) or, if
-  // several rows of x have to use the present group first, into the one behind it (2). Past the end of W this does no
-  // harm, since a prefetch never fails.
+  // If several rows of x have to use the present group first, the next group of rows of W is prefetched into the second
+  // cache. Past the end of W this does no harm, since a prefetch never fails. One row of x only reads W, so that the
+  // CPU fetches ahead by itself, and prefetches would take the place of loads.
   const T* ahead = W + group * W_stride;
   i64 p = 0;
   for (; p + lanes <= k; p += lanes) {
     const auto of_x = [&](int r) { return loaded(x + r * x_stride + p); };
     const auto of_W = [&](int j) { return factor<factors>(loaded(W + j * W_stride + p)); };
-    for (int j = 0; j < columns; ++j) __builtin_prefetch(ahead + j * W_stride + p, 0, rows == 1 ? 3 : 2);
+    for (int j = 0; rows > 1 && j < columns; ++j) __builtin_prefetch(ahead + j * W_stride + p, 0, 2);
     Vector<T> kept[kept_rows];
     for (int i = 0; i < kept_rows; ++i) kept[i] = keeps_x ? of_x(i) : of_W(i);
     for (int j = 0; j < other_rows; ++j) {
