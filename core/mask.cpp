@@ -133,7 +133,7 @@ bool Mask::same_ranges(const Mask& other) const {
          equal_lengths(lengths_, other.lengths_);
 }
 
-bool Mask::allows_all() const { return !has_table() && same_ranges(Mask()); }
+bool Mask::is_padding() const { return !has_table() && same_ranges(padding_only()); }
 
 i64 Mask::length(i64 b, i64 m) const {
   if (!has_padding()) return m;

@@ -77,7 +77,9 @@ class Mask {
   /// True if no query sees a later position.
   bool is_causal() const { return after_ == 0; }
   /// True if no key is hidden, whatever the sizes: Mask(), or a window without limits.
-  bool allows_all() const;
+  bool allows_all() const { return is_padding() && !has_padding(); }
+  /// True if nothing but padding is hidden, whatever the sizes.
+  bool is_padding() const;
   bool has_padding() const { return lengths_.defined(); }
   /// The same mask without ranges and tables.
   Mask padding_only() const { return has_padding() ? padding(lengths_) : Mask(); }

@@ -10,8 +10,9 @@
 // extended, since pieces spell every word. a is an attention of one head, for this alone, with a bias f = h u + c on
 // what follows the token y that the position reads: so a word of several pieces, or several words, are copied from one
 // end to the other. (CopyNet, Gu et al. 2016, also tells its decoder where the source has the word that it wrote last.)
-// The result are logits like any others: log(P + 1e-20). In f32, P may round to 0, of which the logarithm would be
-// -infinity; beside a P of 1e-12 the 1e-20 is less than rounding.
+// The result is logits like any others: log(P + 1e-20). In f32, P may round to 0, of which the logarithm would be
+// -infinity; beside a P of 1e-12 the 1e-20 is less than rounding. If all of a source is padding, nothing is copied, and
+// P sums to p_gen. A training holds several tensors of the logits' size: head and loss are not one operation here.
 // Shapes: h [B, T, d_model], logits [B, T, K], tokens y i32 [B, T], source x i32 [B, S], memory and keys
 // [B, S, d_model].
 #pragma once
@@ -56,9 +57,15 @@ struct Copy : Module {
         gate(d_model, 1, rng, options),
         follow(d_model, 1, rng, options) {}
 
-  /// Of the mask only the padding is used; the memory's padding must be harmless (nn/layers/padding.h).
+  /// What can be copied from a source. The memory's padding must be harmless (nn/layers/padding.h). Errors: the source
+  /// is not defined, or does not fit the memory; the mask hides more than padding.
   CopySource read(const Tensor& source, const Variable& memory, const Mask& mask) const {
+    check(source.defined(), "copy", "needs the source, whose words it copies");
     const auto [B, S] = dims<2>(source, "copy");
+    const Shape of_memory = memory.shape();
+    check(of_memory == Shape{B, S, query.weight.size(1)}, "copy", "a source of shape ", source.shape(),
+          " does not fit a memory of shape ", of_memory);
+    check(mask.is_padding(), "copy", "words that a mask hides would be copied: it may only be padding");
     Tensor lengths = Tensor::empty({B}, Dtype::i32);
     for (i64 b = 0; b < B; ++b) lengths.write<i32>()[b] = static_cast<i32>(mask.length(b, S));
     return {source, key(memory), lengths};

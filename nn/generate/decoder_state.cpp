@@ -38,6 +38,31 @@ void check_fits(const DecoderState& state, const Tensor& tokens, Dtype dtype, si
   check(state.dtype == dtype, "decoder state", "dtypes differ (", dtype, " and ", state.dtype, ")");
 }
 
+// What step(after) returns; after an error the state is as before.
+template <class Step> Variable whole_or_not(DecoderState& state, const Step& step) {
+  DecoderState after = state;
+  Variable y = step(after);
+  state = std::move(after);
+  return y;
+}
+
+// The decoder's output at the next positions.
+Variable read(const Transformer& model, const Tensor& tokens, DecoderState& state) {
+  const std::vector<DecoderLayer>& layers = model.decoder.layers;
+  const Variable& table = model.tgt_embed.weight;
+  check_fits(state, tokens, table.dtype(), layers.size(), layers.size());
+  Pass pass = Pass::inference();
+  const i64 end = state.length + tokens.size(1);
+  Variable x = embedding_sum(table, tokens, std::sqrt(static_cast<double>(model.config.layer.d_model)),
+                             constant(state.positions.rows(state.length, end)));
+  state.length = end;
+  for (size_t i = 0; i < layers.size(); ++i)
+    x = layers[i].with_attentions(
+        x, pass, [&](const Variable& in) { return layers[i].self_attn->next(in, state.self_attn[i]); },
+        [&](const Variable& in) { return layers[i].multihead_attn->next(in, state.memory[i]); });
+  return model.decoder.norm ? (*model.decoder.norm)(x) : x;
+}
+
 }  // namespace
 
 DecoderState decoder_state(const Transformer& model, const Variable& memory, const Mask& memory_mask, i64 max_len,
@@ -71,42 +96,27 @@ void DecoderState::choose(std::span<const i64> chosen) {
 }
 
 Variable next_positions(const Transformer& model, const Tensor& tokens, DecoderState& state) {
-  const std::vector<DecoderLayer>& layers = model.decoder.layers;
-  const Variable& table = model.tgt_embed.weight;
-  check_fits(state, tokens, table.dtype(), layers.size(), layers.size());
-  Pass pass = Pass::inference();
-  DecoderState after = state;  // so that after an error the state is as before
-  after.length += tokens.size(1);
-  Variable x = embedding_sum(table, tokens, std::sqrt(static_cast<double>(model.config.layer.d_model)),
-                             constant(state.positions.rows(state.length, after.length)));
-  for (size_t i = 0; i < layers.size(); ++i)
-    x = layers[i].with_attentions(
-        x, pass, [&](const Variable& in) { return layers[i].self_attn->next(in, after.self_attn[i]); },
-        [&](const Variable& in) { return layers[i].multihead_attn->next(in, after.memory[i]); });
-  if (model.decoder.norm) x = (*model.decoder.norm)(x);
-  state = std::move(after);
-  return x;
+  return whole_or_not(state, [&](DecoderState& after) { return read(model, tokens, after); });
 }
 
 Variable next_positions(const CausalModel& model, const Tensor& tokens, DecoderState& state) {
   check_fits(state, tokens, model.dtype(), model.layers.size(), 0);
-  Pass pass = Pass::inference();
-  DecoderState after = state;
-  after.length += tokens.size(1);
-  Variable x = model.embed(tokens, pass, state.length);
-  for (size_t i = 0; i < model.layers.size(); ++i)
-    x = model.layers[i].with_attention(
-        x, pass, [&](const Variable& in) { return model.layers[i].self_attn->next(in, after.self_attn[i]); });
-  x = model.normalized(x);
-  state = std::move(after);
-  return x;
+  return whole_or_not(state, [&](DecoderState& after) {
+    Pass pass = Pass::inference();
+    Variable x = model.embed(tokens, pass, after.length);
+    after.length += tokens.size(1);
+    for (size_t i = 0; i < model.layers.size(); ++i)
+      x = model.layers[i].with_attention(
+          x, pass, [&](const Variable& in) { return model.layers[i].self_attn->next(in, after.self_attn[i]); });
+    return model.normalized(x);
+  });
 }
 
 Variable next_logits(const Transformer& model, const Tensor& tokens, DecoderState& state) {
-  DecoderState after = state;
-  const Variable logits = model.logits(next_positions(model, tokens, after), state.copied, tokens);
-  state = std::move(after);
-  return logits;
+  return whole_or_not(state, [&](DecoderState& after) {
+    const Variable last = read(model, tokens, after);
+    return model.logits(last, after.copied, tokens);
+  });
 }
 
 }  // namespace orrery::nn

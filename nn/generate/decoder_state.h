@@ -6,7 +6,7 @@
 // rounding (the tests allow 1e-5 of the largest in f32, 1e-12 in f64), and the tokens are the same. A state belongs to
 // its caller. A copy shares its memory, so continue with only one of the two.
 //   NoGradient nothing_recorded;
-//   DecoderState state = decoder_state(model, memory, memory_mask, max_len);
+//   DecoderState state = decoder_state(model, memory, memory_mask, max_len, source);
 //   Variable logits = next_logits(model, tokens, state);   // tokens [B, n] -> logits [B, n, K]
 // Shapes: tokens i32 [B, n], which follow those read so far; y [B, n, d_model].
 #pragma once

@@ -130,8 +130,9 @@ Variable Transformer::hidden(const Tensor& target, const Variable& memory, const
 
 Variable Transformer::logits(const Variable& hidden, const std::optional<CopySource>& copied,
                              const Tensor& target) const {
-  if (copied) return (*copy)(hidden, generator(hidden), *copied, target);
-  return generator(hidden);
+  check(copied.has_value() == copy.has_value(), "transformer", "what can be copied is of another model");
+  if (!copied) return generator(hidden);
+  return (*copy)(hidden, generator(hidden), *copied, target);
 }
 
 std::optional<CopySource> Transformer::copied(const Tensor& source, const Variable& memory,
@@ -141,7 +142,8 @@ std::optional<CopySource> Transformer::copied(const Tensor& source, const Variab
 
 Variable Transformer::decode(const Tensor& target, const Variable& given_memory, const Mask& target_mask,
                              const Mask& memory_mask, Pass& pass, const Tensor& source) const {
-  const Variable memory = with_harmless_padding(given_memory, memory_mask);  // once for the decoder and for copying
+  // Once for the decoder and for copying.
+  const Variable memory = copy ? with_harmless_padding(given_memory, memory_mask) : given_memory;
   const Variable last = hidden(target, memory, target_mask, memory_mask, pass);
   return logits(last, copied(source, memory, memory_mask), target);
 }

@@ -114,11 +114,13 @@ struct Transformer : Module {
   /// The decoder's output for a target, given the memory: [B, T, d_model].
   Variable hidden(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass) const;
-  /// Logits [B, T, tgt_vocab_size] of the decoder's output for a target, with what can be copied.
+  /// Logits [B, T, tgt_vocab_size] of the decoder's output for a target, with what can be copied. Error: that is of
+  /// another model.
   Variable logits(const Variable& hidden, const std::optional<CopySource>& copied, const Tensor& target) const;
   /// What can be copied from a source, given its memory; nothing without `copy`.
   std::optional<CopySource> copied(const Tensor& source, const Variable& memory, const Mask& memory_mask) const;
-  /// Logits of a target, given the memory, and the source if words are copied.
+  /// Logits of a target, given the memory, and the source if words are copied; then the memory's mask may only be
+  /// padding.
   Variable decode(const Tensor& target, const Variable& memory, const Mask& target_mask, const Mask& memory_mask,
                   Pass& pass, const Tensor& source = {}) const;
 

@@ -9,6 +9,7 @@
 
 #include "apps/program/command.h"
 #include "apps/program/terminal.h"
+#include "nn/files/files.h"
 
 namespace orrery {
 namespace translate {
@@ -89,6 +90,7 @@ void TranslateProgram::add_model_options(CLI::App& command) {
 
 void TranslateProgram::add_options(CLI::App& command) {
   const auto all_models = names(ModelKind{});
+  // Whether words are copied is the program's choice, not that of a preset.
   const auto choose = [this, copy = recipe_.model.copy](const TranslationRecipe& recipe) {
     recipe_ = recipe;
     recipe_.model.copy = copy;
@@ -150,6 +152,9 @@ void TranslateProgram::read(const std::string& path, const Metadata& kept) {
   std::optional<Vocabulary> vocabulary;
   if (found != kept.end()) vocabulary = within("load " + path, [&] { return Vocabulary::from_json(found->second); });
   check(vocabulary || run.resume.empty(), program(), path, " is not an unfinished training (it has no vocabulary)");
+  // What began before models could copy words says nothing of it, and goes on without.
+  const auto config = kept.find(std::string(nn::config_key));
+  if (config != kept.end() && config->second.find("\"copy\"") == std::string::npos) recipe_.model.copy = false;
   std::optional<Phase> phase;  // what takes long is said
   data_ = translation_data(files_, recipe_, vocabulary ? &*vocabulary : nullptr,
                            [&](const std::string& what) { phase.emplace(what); });

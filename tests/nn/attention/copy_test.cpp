@@ -102,7 +102,7 @@ TEST_CASE("without copying a model is as it was: the weights drawn, their names,
   CHECK(distance(logits_of(copier, short_source, short_target), log_softmax(constant(logits)).value()) < 1e-6);
 }
 
-TEST_CASE("a model that copies goes through a file, and needs its source") {
+TEST_CASE("a model that copies goes through a file, needs its source, and only padding may be hidden") {
   const TemporaryFolder folder;
   const std::string path = folder / "copier.safetensors";
   Transformer model = built<Transformer>(small_copier());
@@ -112,8 +112,17 @@ TEST_CASE("a model that copies goes through a file, and needs its source") {
   const NoGradient nothing_recorded;
   Pass pass;
   const Variable memory = model.encode(short_source, Mask(), pass);
-  CHECK_THROWS_WITH_AS(model.decode(short_target, memory, Mask::causal(), Mask(), pass), "copy: is not defined", Error);
-  CHECK_THROWS_WITH_AS(decoder_state(model, memory, Mask(), 3), "copy: is not defined", Error);
+  const char* no_source = "copy: needs the source, whose words it copies";
+  CHECK_THROWS_WITH_AS(model.decode(short_target, memory, Mask::causal(), Mask(), pass), no_source, Error);
+  CHECK_THROWS_WITH_AS(decoder_state(model, memory, Mask(), 3), no_source, Error);
+  CHECK_THROWS_WITH_AS(model.copied(short_source, memory, Mask::window(1)),
+                       "copy: words that a mask hides would be copied: it may only be padding", Error);
+  CHECK_THROWS_WITH_AS(model.copied(short_target, memory, Mask()), doctest::Contains("does not fit a memory"), Error);
+  DecoderState state = decoder_state(model, memory, Mask(), 3, short_source);
+  const Transformer plain = built<Transformer>(small_copier(false));
+  CHECK_THROWS_WITH_AS(next_logits(plain, slice(short_target, 1, 0, 1), state),
+                       "transformer: what can be copied is of another model", Error);
+  CHECK(state.length == 0);
 }
 
 TEST_CASE("step by step as all at once, also after other sequences were chosen") {
