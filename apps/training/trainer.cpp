@@ -35,6 +35,10 @@ bool is_better(const Score& score, double best, bool is_first) {
   if (is_first) return std::isfinite(score.value);
   return score.better == Better::lower ? score.value < best : score.value > best;
 }
+// Of models with equal scores, such as the share of few texts, the last one is kept, which has learned most.
+bool is_kept(const Score& score, double best, bool is_first) {
+  return is_better(score, best, is_first) || (!is_first && score.value == best);
+}
 
 }  // namespace
 
@@ -230,7 +234,7 @@ std::vector<Score> Trainer::evaluate() {
       with_judged([&] {
         task_.judge_on(ranks_, [&] { scores = task_.evaluate(); });
         for (Score& score : scores) score.value = ranks_.first(score.value);  // so that all decide the same
-        best = is_better(scores.at(0), best_score_, best_step_ == 0);
+        best = is_kept(scores.at(0), best_score_, best_step_ == 0);
         if (best) best_ = copies(buffers());
       });
     });
@@ -238,7 +242,7 @@ std::vector<Score> Trainer::evaluate() {
     kept_.swap(kept_before);
     throw;
   }
-  since_best_ = best ? 0 : since_best_ + 1;
+  since_best_ = is_better(scores[0], best_score_, best_step_ == 0) ? 0 : since_best_ + 1;
   if (best) {
     best_score_ = scores[0].value;
     best_step_ = steps_done_;
