@@ -85,7 +85,7 @@ void BertTraining::add_options(CLI::App& command) {
                      {.warmup = "a tenth of all",
                       .evaluate_every = "an epoch, or a twentieth of all, whichever is longer",
                       .steps = "as --epochs says",
-                      .rate = "5e-5 with --init and 5e-4 without"});
+                      .rate = tuning_rate_ + " with --init and 5e-4 without"});
   const std::vector<CLI::Option*> all = options_of(command);
   exclude(also_fitted.back(),
           {*std::find_if(all.begin(), all.end(), [](const auto* each) { return typed_name(each) == "--steps"; })});
@@ -98,7 +98,7 @@ void BertTraining::settle() {
     std::erase(run.deciding, option);
   }
   check_heads(config_.layer);
-  if (recipe_.rate == TrainingRecipe::automatic) recipe_.rate = starts_from_another() ? 5e-5 : 5e-4;
+  if (recipe_.rate == TrainingRecipe::automatic) recipe_.rate = starts_from_another() ? std::stod(tuning_rate_) : 5e-4;
   check_recipe_options(recipe_);
   for (std::string* path : {&file_, &valid_, &vocabulary_file_}) *path = absolute_path(*path);
 }

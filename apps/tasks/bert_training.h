@@ -65,7 +65,8 @@ class BertTraining : public TrainingProgram, public Task {
   nn::BertConfig config_{.layer = {.d_model = 128, .num_heads = 4, .d_ff = 512, .dropout = 0.1}, .num_layers = 2};
   std::string file_, valid_;
   i64 most_tokens_ = 128, batch_ = 32;
-  bool has_stories_ = false;  // texts are questions about stories (label_task.h)
+  std::string tuning_rate_ = "5e-5";  // the rate with --init, if none is given
+  bool has_stories_ = false;          // texts are questions about stories (label_task.h)
   std::optional<TextTokens> tokens_;
   EncodedTexts learned_, held_;
   std::optional<translate::BatchesByLength> batches_;

@@ -46,8 +46,9 @@ class Classify final : public LabelTask {
   std::string example() const override { return "train.tsv --text review --label stars"; }
   std::string answers() const override { return "the label of each, its probability and the line"; }
   void add_columns(CLI::App& command) override {
-    add_text(command, "--text", text_, "COLUMN", "The column of texts; if not given, text");
-    add_text(command, "--label", label_, "COLUMN", "The column of their labels; if not given, label");
+    add_text(command, "--text", text_, "COLUMN", "The column of texts; if not given, as in training, or text");
+    add_text(command, "--label", label_, "COLUMN",
+             "The column of their labels; if not given, as in training, or label");
   }
   std::vector<LabelledText> read(const std::string& path) const override;
   std::vector<Score> scores(const JudgedTexts& texts, const std::vector<std::string>& labels) const override {

@@ -37,6 +37,8 @@ class LabelTask {
   /// Whether texts are questions about stories. Their words are the tokens, each sentence is a segment, and the stories
   /// at the end of a file are held out of it.
   virtual bool has_stories() const { return false; }
+  /// The rate with --init, if none is given.
+  virtual const char* tuning_rate() const { return "5e-5"; }
   /// A line that somebody typed, as a text; without words if there is nothing in it to answer. `earlier` is what the
   /// task keeps of earlier lines. Nothing: the line is no text of its own.
   virtual std::optional<LabelledText> text_of(const std::string& line, std::vector<std::string>& earlier) const;

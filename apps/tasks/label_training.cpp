@@ -23,6 +23,7 @@ class LabelTraining final : public BertTraining {
   explicit LabelTraining(std::shared_ptr<LabelTask> task) : task_(std::move(task)) {
     constexpr i64 usual_tokens = 128, of_stories = 512;
     has_stories_ = config_.sentence_sums = task_->has_stories();
+    tuning_rate_ = task_->tuning_rate();
     most_tokens_ = has_stories_ ? of_stories : usual_tokens;
   }
 

@@ -25,8 +25,9 @@ const std::string summarise_name = "summarise";
 const translate::PairColumns usual_columns{"text", "summary", "--text", "--summary"};
 
 void add_columns(CLI::App& command, translate::PairColumns& columns) {
-  add_text(command, "--text", columns.source, "COLUMN", "The column of texts; if not given, text");
-  add_text(command, "--summary", columns.target, "COLUMN", "The column of their summaries; if not given, summary");
+  add_text(command, "--text", columns.source, "COLUMN", "The column of texts; if not given, as in training, or text");
+  add_text(command, "--summary", columns.target, "COLUMN",
+           "The column of their summaries; if not given, as in training, or summary");
 }
 
 // `orrery summarise train`.
