@@ -81,9 +81,10 @@ Words products(const Words& a, u64 b) {
 // Computes the decisions of blocks `first`, `first + 1`, ... of a draw, as many as `vectors` vectors have lanes. This
 // is philox4x32 of random.h, written so that each line works on all blocks at once.
 template <i64 vectors> void philox_blocks(const Draw& draw, u64 first, u16* decisions) {
-  Words c0[vectors], c1[vectors], c2[vectors], c3[vectors];
+  Words c0[vectors], c1[vectors], c2[vectors], c3[vectors], lane_numbers{};
+  for (i64 lane = 0; lane < lanes; ++lane) lane_numbers[lane] = static_cast<u64>(lane);  // a constant
   for (i64 v = 0; v < vectors; ++v) {
-    for (i64 lane = 0; lane < lanes; ++lane) c0[v][lane] = first + static_cast<u64>(v * lanes + lane);
+    c0[v] = lane_numbers + (first + static_cast<u64>(v * lanes));
     c1[v] = Words{} + draw.step;
     c2[v] = (c0[v] >> 32) + draw.micro * Draw::most_micro;
     c3[v] = Words{} + draw.index;
@@ -117,24 +118,61 @@ static_assert(std::endian::native == std::endian::little, "the lower half of a w
 
 namespace kernels {
 
-template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
-  constexpr i64 vectors = vector_registers / 8, at_once = vectors * lanes;  // they leave half of the registers free
-  const u32 below = keep_below(p);
-  const T kept = static_cast<T>(keep_scale(p));
-  std::array<u16, at_once * decisions_per_block> bits;
+namespace {
+
+// Calls use(i, count, bits) for all decisions of `blocks` blocks from `first` on: `count` of them, from number i on.
+template <class Use> void for_decisions(const Draw& draw, i64 first, i64 blocks, const Use& use) {
+  constexpr i64 vectors = vector_registers / 8;  // they leave half of the registers free
+  alignas(64) std::array<u16, vectors * lanes * decisions_per_block> bits;
   for (i64 block = 0, made = 0; block < blocks; block += made) {
     const i64 left = blocks - block;
-    made = std::min(left, left < at_once ? lanes : at_once);
-    left < at_once ? philox_blocks<1>(draw, static_cast<u64>(first + block), bits.data())
-                   : philox_blocks<vectors>(draw, static_cast<u64>(first + block), bits.data());
-    T* to = factors + block * decisions_per_block;
-#pragma omp simd
-    for (i64 i = 0; i < made * decisions_per_block; ++i) to[i] = bits[i] < below ? kept : T{0};
+    const auto make = [&]<i64 count>(std::integral_constant<i64, count>) {
+      philox_blocks<count>(draw, static_cast<u64>(first + block), bits.data());
+      made = std::min(left, count * lanes);
+    };
+    if (left >= vectors * lanes)
+      make(std::integral_constant<i64, vectors>());
+    else if (left > lanes)
+      make(std::integral_constant<i64, 2>());
+    else
+      make(std::integral_constant<i64, 1>());
+    use(block * decisions_per_block, made * decisions_per_block, bits.data());
   }
+}
+
+// Calls use(i, count, factor) in the same way, where factor(k) is that of element i + k.
+template <class T, class Use> void for_factors(const Draw& draw, double p, i64 first, i64 blocks, const Use& use) {
+  const u16 last = static_cast<u16>(keep_below(p) - 1);  // as wide as the decisions; if none is kept, `kept` is 0
+  const T kept = static_cast<T>(keep_scale(p));
+  for_decisions(draw, first, blocks, [=, &use](i64 i, i64 count, const u16* bits) {
+    use(i, count, [=](i64 k) { return bits[k] <= last ? kept : T{0}; });
+  });
+}
+
+}  // namespace
+
+template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors) {
+  for_factors<T>(draw, p, first, blocks, [=](i64 begin, i64 count, auto factor) {
+    T* to = factors + begin;
+#pragma omp simd
+    for (i64 i = 0; i < count; ++i) to[i] = factor(i);
+  });
+}
+
+template <class T> void drop(const Draw& draw, double p, i64 first, i64 n, const T* x, T* y) {
+  for_factors<T>(draw, p, first, blocks_of_row(n), [=](i64 begin, i64 count, auto factor) {
+    const T* from = x + begin;
+    T* to = y + begin;
+    count = std::min(count, n - begin);
+#pragma omp simd
+    for (i64 i = 0; i < count; ++i) to[i] = from[i] * factor(i);
+  });
 }
 
 template void dropout_factors(const Draw&, double, i64, i64, float*);
 template void dropout_factors(const Draw&, double, i64, i64, double*);
+template void drop(const Draw&, double, i64, i64, const float*, float*);
+template void drop(const Draw&, double, i64, i64, const double*, double*);
 
 }  // namespace kernels
 

@@ -4,7 +4,6 @@
 // elements.
 #pragma once
 
-#include <array>
 #include <cassert>
 
 #include "core/kernels/elementwise.h"
@@ -59,13 +58,7 @@ struct RowDropout {
       return;
     }
     in_segments(n, x, y, [=, this](i64 first, i64 last) {
-      std::array<T, segment_size> factors;
-      const i64 size = last - first;
-      dropout_factors(draw, p, block + first / decisions_per_block, blocks_of_row(size), factors.data());
-      const T *from = x + first, *factor = factors.data();
-      T* to = y + first;
-#pragma omp simd
-      for (i64 i = 0; i < size; ++i) to[i] = from[i] * factor[i];
+      drop(draw, p, block + first / decisions_per_block, last - first, x + first, y + first);
     });
   }
 };

@@ -68,7 +68,10 @@ template <class Kernel> static Tensor map_rows(const Tensor& x, std::string_view
     using T = decltype(t);
     const T* in = x.data<T>();
     T* out = result.write<T>();
-    for_rows(x.shape().without_last().count(), n, [=](i64 row) { kernel(in + row * n, out + row * n, n); });
+    for_rows(x.shape().without_last().count(), n, [=](i64 row) {
+      fetch_to_read(in + (row + 1) * n, n);
+      kernel(in + row * n, out + row * n, n);
+    });
   });
   return result;
 }

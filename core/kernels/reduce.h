@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <vector>
 
 #include "core/kernels/elementwise.h"
@@ -37,49 +38,46 @@ template <class T> static double lanes_combined(const T (&lane)[sum_lanes]) {
   return sum[0];
 }
 
-/// The sums of f(i) and of g(i) for i in [0, n), in one pass on the calling thread. f and g return T. For each i, f(i)
-/// is called first, then g(i), so g may overwrite what f(i) reads. Meanwhile asks for as many numbers from `next` on,
-/// unless that is null.
-template <class T, class F, class G>
-static std::array<double, 2> chunked_sums(i64 n, F f, G g, const T* next = nullptr) {
-  std::array<double, 2> total{};
+/// For each f, the sum of f(i) for i in [0, n), in one pass on the calling thread. Each f returns T. For each i they are
+/// called in order, so that one may overwrite what those before it read. Before every 16 of them, calls fetch(i), which
+/// may ask for numbers that are needed soon.
+template <class T, class Fetch, class... F>
+static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f) {
+  // Vectors, not arrays: GCC keeps arrays in memory, where each addition waits for the store of the one before.
+  using Vector = typename VectorOf<T>::type;
+  constexpr i64 width = VectorOf<T>::lanes, vectors = sum_lanes / width;
+  constexpr size_t sums = sizeof...(F);
+  std::array<double, sums> total{};
   for (i64 begin = 0; begin < n; begin += reduce_chunk) {
     const i64 end = std::min(n, begin + reduce_chunk);
-    T of_f[sum_lanes] = {}, of_g[sum_lanes] = {};
+    Vector sum[sums][vectors] = {};
     i64 i = begin;
     for (; i + sum_lanes <= end; i += sum_lanes) {
-      if (next) fetch_to_read(next + i, sum_lanes);
+      fetch(i);
+      T term[sums][sum_lanes];
 #pragma omp simd
       for (i64 k = 0; k < sum_lanes; ++k) {
-        of_f[k] += f(i + k);
-        of_g[k] += g(i + k);
+        size_t s = 0;
+        ((term[s++][k] = f(i + k)), ...);
       }
+#pragma GCC unroll 8
+      for (i64 v = 0; v < i64{sums} * vectors; ++v)
+        sum[v / vectors][v % vectors] += load<Vector>(term[v / vectors] + v % vectors * width);
     }
+    T lane[sums][sum_lanes];
+    std::memcpy(lane, sum, sizeof lane);
     for (i64 k = 0; i < end; ++i, ++k) {
-      of_f[k] += f(i);
-      of_g[k] += g(i);
+      size_t s = 0;
+      ((lane[s++][k] += f(i)), ...);
     }
-    total[0] += lanes_combined(of_f);
-    total[1] += lanes_combined(of_g);
+    for (size_t s = 0; s < sums; ++s) total[s] += lanes_combined(lane[s]);
   }
   return total;
 }
 
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
 template <class T, class F> static double chunked_sum(i64 n, F f) {
-  double total = 0;
-  for (i64 begin = 0; begin < n; begin += reduce_chunk) {
-    const i64 end = std::min(n, begin + reduce_chunk);
-    T lane[sum_lanes] = {};
-    i64 i = begin;
-    for (; i + sum_lanes <= end; i += sum_lanes) {
-#pragma omp simd
-      for (i64 k = 0; k < sum_lanes; ++k) lane[k] += f(i + k);
-    }
-    for (i64 k = 0; i < end; ++i, ++k) lane[k] += f(i);
-    total += lanes_combined(lane);
-  }
-  return total;
+  return chunked_sums<T>(n, fetch_nothing, f)[0];
 }
 
 /// The same sum, with the same bits as `chunked_sum`, but with its chunks shared among threads.

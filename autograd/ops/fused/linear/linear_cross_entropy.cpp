@@ -99,7 +99,7 @@ struct LinearCrossEntropy {
     const double at_target = static_cast<double>(z[target] - m);
     // The second sum also replaces z_k by e^{z_k - m}, after the first has read it.
     const auto [differences, exps] = chunked_sums<T>(
-        K, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
+        K, fetch_nothing, [=](i64 k) { return z[k] - m; }, [=](i64 k) { return z[k] = math::exp(z[k] - m); });
     const T p_factor = static_cast<T>(static_cast<double>(factor) / exps), off_factor = static_cast<T>(off) * factor;
 #pragma omp simd
     for (i64 k = 0; k < K; ++k) z[k] = z[k] * p_factor - off_factor;
