@@ -120,33 +120,25 @@ namespace kernels {
 
 namespace {
 
-// Calls use(i, count, bits) for all decisions of `blocks` blocks from `first` on: `count` of them, from number i on.
-template <class Use> void for_decisions(const Draw& draw, i64 first, i64 blocks, const Use& use) {
-  constexpr i64 vectors = vector_registers / 8;  // they leave half of the registers free
-  alignas(64) std::array<u16, vectors * lanes * decisions_per_block> bits;
-  for (i64 block = 0, made = 0; block < blocks; block += made) {
-    const i64 left = blocks - block;
-    const auto make = [&]<i64 count>(std::integral_constant<i64, count>) {
-      philox_blocks<count>(draw, static_cast<u64>(first + block), bits.data());
-      made = std::min(left, count * lanes);
-    };
-    if (left >= vectors * lanes)
-      make(std::integral_constant<i64, vectors>());
-    else if (left > lanes)
-      make(std::integral_constant<i64, 2>());
-    else
-      make(std::integral_constant<i64, 1>());
-    use(block * decisions_per_block, made * decisions_per_block, bits.data());
-  }
-}
-
-// Calls use(i, count, factor) in the same way, where factor(k) is that of element i + k.
+// Calls use(i, count, factor) for all elements of `blocks` blocks from `first` on: for `count` of them, from number i
+// on, where factor(k) is that of element i + k.
 template <class T, class Use> void for_factors(const Draw& draw, double p, i64 first, i64 blocks, const Use& use) {
+  constexpr i64 vectors = vector_registers / 8, at_once = vectors * lanes;  // they leave half of the registers free
+  static_assert(vectors >= 2);
+  alignas(64) std::array<u16, at_once * decisions_per_block> bits;
   const u16 last = static_cast<u16>(keep_below(p) - 1);  // as wide as the decisions; if none is kept, `kept` is 0
   const T kept = static_cast<T>(keep_scale(p));
-  for_decisions(draw, first, blocks, [=, &use](i64 i, i64 count, const u16* bits) {
-    use(i, count, [=](i64 k) { return bits[k] <= last ? kept : T{0}; });
-  });
+  for (i64 block = 0, made = 0; block < blocks; block += made) {
+    const i64 left = blocks - block;
+    const u64 number = static_cast<u64>(first + block);
+    made = std::min(left, left >= at_once ? at_once : left > lanes ? 2 * lanes : lanes);
+    if (made == at_once)
+      philox_blocks<vectors>(draw, number, bits.data());
+    else
+      made > lanes ? philox_blocks<2>(draw, number, bits.data()) : philox_blocks<1>(draw, number, bits.data());
+    use(block * decisions_per_block, made * decisions_per_block,
+        [=, of = bits.data()](i64 k) { return of[k] <= last ? kept : T{0}; });
+  }
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ struct CrossEntropy {
         const T* a = in + row * K;
         const T m = row_shift(a, K);
         const auto [exps, differences] = chunked_sums<T>(
-            K, [=](i64 k) { fetch_to_read(a + K + k, sum_lanes); }, [=](i64 k) { return math::exp(a[k] - m); }, [=](i64 k) { return a[k] - m; });
+            K, [=](i64 k) { fetch_to_read(a + K + k, sum_lanes); }, [=](i64 k) { return math::exp(a[k] - m); },
+            [=](i64 k) { return a[k] - m; });
         const double log_total = std::log(exps);
         stat[row * 2] = m;
         stat[row * 2 + 1] = static_cast<T>(log_total);

@@ -74,7 +74,8 @@ template <class T> static T row_mean(const T* x, i64 n, T scale) {
 template <class T> static double row_squares(const T* x, i64 n, T scale, T mean) {
   // The mean is rounded to T. The sum of the remaining differences corrects for this.
   const auto difference = [=](i64 i) { return x[i] * scale - mean; };
-  const auto [rest, around_mean] = chunked_sums<T>(n, fetch_nothing, difference, [=](i64 i) { return difference(i) * difference(i); });
+  const auto [rest, around_mean] =
+      chunked_sums<T>(n, fetch_nothing, difference, [=](i64 i) { return difference(i) * difference(i); });
   return std::max(around_mean - rest * rest / static_cast<double>(n), 0.0);  // in this order NaN stays NaN
 }
 
@@ -150,7 +151,7 @@ static void normalize_rows(const T* x, i64 begin, i64 end, i64 n, const T* table
   }
 }
 
-/// Rows of the backward pass that are processed together. Each pass over them asks for numbers of the next ones.
+/// Rows of the backward pass that are processed together.
 inline constexpr i64 joint_rows = 4;
 
 /// Calls use(g) with g(i) = dy_i weight_i, or dy_i without a weight.
@@ -158,12 +159,12 @@ template <class T, class Use> static auto with_gain(const T* weight, const T* dy
   return weight ? use([=](i64 i) { return dy[i] * weight[i]; }) : use([=](i64 i) { return dy[i]; });
 }
 
-/// The mean of g and k <g, x^>, with g = dy weight.
+/// The mean of g and k <g, x^>, with g = dy weight. `fetch` is that of chunked_sums.
 template <class T> struct RowInner { T mean, inner; };
-template <class T>
-static RowInner<T> row_inner(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, i64 n) {
+template <class T, class Fetch>
+static RowInner<T> row_inner(const T* x, const RowStatistics<T>& s, const T* weight, const T* dy, i64 n,
+                             const Fetch& fetch) {
   return with_gain(weight, dy, [&](auto g) -> RowInner<T> {
-    const auto fetch = [=](i64 i) { fetch_to_read(x + joint_rows * n + i, sum_lanes); };
     const auto sums = chunked_sums<T>(n, fetch, g, [=](i64 i) { return g(i) * s.normalized(x[i]); });
     return {static_cast<T>(sums[0] / static_cast<double>(n)), s.k * static_cast<T>(sums[1])};
   });
@@ -177,12 +178,8 @@ static void norm_derivative_row(const T* x, const RowStatistics<T>& s, const T* 
                                 const T* dy, T* dx, i64 n) {
   with_gain(weight, dy, [&](auto g) {
     const T mean = of_g.mean, inner = of_g.inner, factor = n > 1 ? s.r : T{0};
-    const auto fetch = [=](i64 i) {
-      const i64 next = joint_rows * n + i;
-      fetch_to_read(dy + next, sum_lanes);
-      if (dx != dy) fetch_to_write(dx + next, sum_lanes);
-    };
-    for_lines<T>(n, fetch, [=](i64 i) { dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale; });
+#pragma omp simd
+    for (i64 i = 0; i < n; ++i) dx[i] = factor * (g(i) - mean - s.normalized(x[i]) * inner) * s.scale;
   });
 }
 
@@ -215,27 +212,36 @@ static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Ten
   const T *in = x.data<T>(), *table = statistics.data<T>(), *gain = data_or_null<T>(weight), *d_out = dy.data<T>();
   T* d_in = dx.write<T>();
   return strip_sums<T>(1, rows, 2 * n, [=, &then](i64 first, i64 last, T* gradients) {
-    in_row_groups(first, last, n, [&](i64 begin, i64 end) {
-      for (i64 group = begin; group < end; group += joint_rows) {
-        const i64 group_end = std::min(end, group + joint_rows);
-        RowInner<T> of_g[joint_rows];
-        for (i64 row = group; row < group_end; ++row) {
-          const RowStatistics<T> s = RowStatistics<T>::load(table, row);
-          of_g[row - group] = row_inner(in + row * n, s, gain, d_out + row * n, n);
-        }
-        if (group_end == group + joint_rows)
-          add_norm_gradients<joint_rows>(in + group * n, table + 4 * group, d_out + group * n, gradients, gradients + n, n);
-        else
-          for (i64 row = group; row < group_end; ++row)
-            add_norm_gradients<1>(in + row * n, table + 4 * row, d_out + row * n, gradients, gradients + n, n);
-        for (i64 row = group; row < group_end; ++row) {
-          const i64 at = row * n;
-          const RowStatistics<T> s = RowStatistics<T>::load(table, row);
-          norm_derivative_row(in + at, s, gain, of_g[row - group], d_out + at, d_in + at, n);
-        }
+    const auto joint = [&](i64 begin, i64 end) {
+      RowInner<T> of_g[joint_rows];
+      for (i64 row = begin; row < end; ++row) {
+        const i64 at = row * n, next = at + joint_rows * n;
+        const auto fetch = [=](i64 i) {  // line by line: many requests at once would make the loop wait
+          fetch_to_read(in + next + i, sum_lanes);
+          fetch_to_read(d_out + next + i, sum_lanes);
+          if (d_in != d_out) fetch_to_write(d_in + next + i, sum_lanes);
+        };
+        of_g[row - begin] = row_inner(in + at, RowStatistics<T>::load(table, row), gain, d_out + at, n, fetch);
       }
-      then(begin, end);
-    });
+      i64 next = begin;
+      for (; next + joint_rows <= end; next += joint_rows)
+        add_norm_gradients<joint_rows>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
+      for (; next < end; ++next)
+        add_norm_gradients<1>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
+      for (i64 row = begin; row < end; ++row) {
+        const i64 at = row * n;
+        norm_derivative_row(in + at, RowStatistics<T>::load(table, row), gain, of_g[row - begin], d_out + at, d_in + at,
+                            n);
+      }
+    };
+    const i64 group = joint_rows * std::max<i64>(1, 1024 / std::max<i64>(1, n));
+    in_row_groups(
+        first, last, n,
+        [&](i64 begin, i64 end) {
+          in_row_groups(begin, end, n, joint, joint_rows * n);
+          then(begin, end);
+        },
+        group * n);
   });
 }
 

@@ -34,7 +34,8 @@ struct RowDropout {
   /// the row.
   template <class T> void columns(i64 row, i64 n, i64 begin, i64 end, T* y) const {
     assert(begin % decisions_per_block == 0);  // not an exception: this often runs inside a parallel loop
-    segment(row * blocks_of_row(n) + begin / decisions_per_block, end - begin, y + begin, y + begin);
+    const i64 block = row * blocks_of_row(n) + begin / decisions_per_block;
+    if (p > 0) drop(draw, p, block, end - begin, y + begin, y + begin);
   }
 
   /// y = x m for a whole tensor, written to `result`, which has the shape of x and may be x. Returns `result`.

@@ -49,28 +49,13 @@ template <class T> static void fetch_to_write(const T* x, i64 n) {
   for (i64 i = 0; i < n; i += 64 / i64{sizeof(T)}) __builtin_prefetch(x + i, 1);
 }
 
-/// What a loop calls that asks for nothing.
-static constexpr auto fetch_nothing = [](i64) {};
-
-/// body(i) for i in [0, n), as vector instructions. Before each line of memory of numbers T, calls fetch(i), so that what
-/// is asked for comes while the loop computes. Many requests at once would make it wait: a core has few under way.
-template <class T, class Fetch, class Body> static void for_lines(i64 n, const Fetch& fetch, const Body& body) {
-  constexpr i64 line = 64 / i64{sizeof(T)};
-  i64 i = 0;
-  for (; i + line <= n; i += line) {
-    fetch(i);
-#pragma omp simd
-    for (i64 k = 0; k < line; ++k) body(i + k);
-  }
-  for (; i < n; ++i) body(i);
-}
-
-/// Calls body(first, last) for segments of [0, n), and asks for the next one of x, to be read, and of y, to be written.
+/// Calls body(first, last) for segments of [0, n), and asks for the next one of x, to be read, and of y, to be written,
+/// also beyond n, where the next row begins.
 inline constexpr i64 segment_size = 256;
 template <class T, class Body> static void in_segments(i64 n, const T* x, const T* y, const Body& body) {
   for (i64 first = 0, last; first < n; first = last) {
     last = std::min(n, first + segment_size);
-    const i64 next = std::min(segment_size, n - last);
+    const i64 next = std::min(segment_size, n);
     if (x != y) fetch_to_read(x + last, next);
     fetch_to_write(y + last, next);
     body(first, last);

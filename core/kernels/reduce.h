@@ -38,12 +38,15 @@ template <class T> static double lanes_combined(const T (&lane)[sum_lanes]) {
   return sum[0];
 }
 
-/// For each f, the sum of f(i) for i in [0, n), in one pass on the calling thread. Each f returns T. For each i they are
-/// called in order, so that one may overwrite what those before it read. Before every 16 of them, calls fetch(i), which
-/// may ask for numbers that are needed soon.
+/// Passed as `fetch` below: asks for nothing.
+static constexpr auto fetch_nothing = [](i64) {};
+
+/// For each f, the sum of f(i) for i in [0, n), in one pass on the calling thread. Each f returns T. For each i they
+/// are called in order, so that one may overwrite what those before it read. Before every 16 of them, calls fetch(i),
+/// which may ask for numbers that are needed soon.
 template <class T, class Fetch, class... F>
 static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f) {
-  // Vectors, not arrays: GCC keeps arrays in memory, where each addition waits for the store of the one before.
+  // Lanes as vectors: GCC keeps arrays in memory, where each addition waits for the store of the one before.
   using Vector = typename VectorOf<T>::type;
   constexpr i64 width = VectorOf<T>::lanes, vectors = sum_lanes / width;
   constexpr size_t sums = sizeof...(F);
@@ -61,8 +64,10 @@ static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f)
         ((term[s++][k] = f(i + k)), ...);
       }
 #pragma GCC unroll 8
-      for (i64 v = 0; v < i64{sums} * vectors; ++v)
-        sum[v / vectors][v % vectors] += load<Vector>(term[v / vectors] + v % vectors * width);
+      for (size_t s = 0; s < sums; ++s) {
+#pragma GCC unroll 8
+        for (i64 v = 0; v < vectors; ++v) sum[s][v] += load<Vector>(term[s] + v * width);
+      }
     }
     T lane[sums][sum_lanes];
     std::memcpy(lane, sum, sizeof lane);
@@ -76,9 +81,7 @@ static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f)
 }
 
 /// The sum of f(i) for i in [0, n), on the calling thread. f returns T.
-template <class T, class F> static double chunked_sum(i64 n, F f) {
-  return chunked_sums<T>(n, fetch_nothing, f)[0];
-}
+template <class T, class F> static double chunked_sum(i64 n, F f) { return chunked_sums<T>(n, fetch_nothing, f)[0]; }
 
 /// The same sum, with the same bits as `chunked_sum`, but with its chunks shared among threads.
 template <class T, class F> static double parallel_sum(i64 n, F f) {

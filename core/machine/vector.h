@@ -1,8 +1,8 @@
 // Chapter 8. Vectors: numbers that one instruction adds or multiplies together.
 //
 // The compiler turns most loops into such instructions by itself. Where it matters which sums stay in registers
-// (core/products/thin_product.cpp, core/products/small_product.cpp), they are written out, with the vectors of GCC and
-// Clang: a + b and a * b are done for every lane.
+// (core/products/thin_product.cpp, core/products/small_product.cpp, core/kernels/reduce.h), they are written out, with
+// the vectors of GCC and Clang: a + b and a * b are done for every lane.
 #pragma once
 
 #include <cstddef>

@@ -161,7 +161,7 @@ TEST_CASE("dropout's factors are its decisions, many at a time, from any block o
   const auto check = [&]<class T>(T) {
     // The last ranges pass from one upper half of the block number to the next.
     for (const i64 first : {i64{0}, i64{1}, i64{15}, i64{1000}, (i64{1} << 32) - 3, (i64{3} << 32) - 20}) {
-      for (const i64 blocks : {0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 40}) {
+      for (const i64 blocks : {0, 1, 2, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 41, 48, 63, 64, 71}) {
         for (const double p : {0.0, 0.3, 1.0}) {
           std::vector<T> factors(static_cast<size_t>(blocks * decisions_per_block) + 1, T{-5});
           dropout_factors(draw, p, first, blocks, factors.data());
@@ -175,6 +175,27 @@ TEST_CASE("dropout's factors are its decisions, many at a time, from any block o
         }
       }
     }
+  };
+  check(float{});
+  check(double{});
+}
+
+TEST_CASE("drop multiplies by dropout's factors, in place too, and writes nothing else") {
+  const Draw draw{.seed = 7, .step = 3, .micro = 1, .index = 2};
+  const auto check = [&]<class T>(T) {
+    for (const i64 n : {0, 1, 7, 8, 9, 63, 64, 65, 127, 255, 256, 257, 263, 600})
+      for (const double p : {1e-6, 0.3, 1 - 1e-6, 1.0})
+        for (const i64 first : {i64{0}, (i64{1} << 32) - 3}) {
+          std::vector<T> x(static_cast<size_t>(n) + 1, T{-5}), factors(static_cast<size_t>(8 * blocks_of_row(n)) + 1);
+          for (i64 i = 0; i < n; ++i) x[static_cast<size_t>(i)] = static_cast<T>(i - 3);
+          dropout_factors(draw, p, first, blocks_of_row(n), factors.data());
+          std::vector<T> wanted = x, y = x;
+          for (size_t i = 0; i < static_cast<size_t>(n); ++i) wanted[i] *= factors[i];
+          drop(draw, p, first, n, x.data(), y.data());
+          REQUIRE(y == wanted);
+          drop(draw, p, first, n, x.data(), x.data());
+          REQUIRE(x == wanted);
+        }
   };
   check(float{});
   check(double{});

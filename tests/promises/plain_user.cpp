@@ -32,7 +32,7 @@ template <class T> double own_copies(const Tensor& x) {
   store_statistics(x.data<T>(), 0, 1, n, 1e-5, LayerNormForm::root_of_variance_plus_eps, table.data());
   const auto statistics = RowStatistics<T>::load(table.data(), 0);
   normalized_row(x.data<T>(), statistics, x.data<T>(), y.data(), z.data(), n);
-  const auto inner = row_inner(x.data<T>(), statistics, x.data<T>(), y.data(), n);
+  const auto inner = row_inner(x.data<T>(), statistics, x.data<T>(), y.data(), n, fetch_nothing);
   norm_derivative_row(x.data<T>(), statistics, x.data<T>(), inner, y.data(), z.data(), n);
   add_norm_gradients<1>(x.data<T>(), table.data(), x.data<T>(), y.data(), z.data(), n);
   exp_and_add(n, x.data<T>(), y.data(), z.data());

@@ -303,12 +303,46 @@ TEST_CASE("sum of squares and dot product work in double") {
   CHECK(same_for_any_threads([&] { return full({}, sum_of_squares(x), f64); }));
 }
 
-TEST_CASE("chunked_sum and parallel_sum have equal bits") {
-  Rng rng(5);
-  const Tensor x = randn({100'003}, rng);
-  const float* data = x.data<float>();
-  const auto element = [=](i64 i) { return data[i]; };
-  for (const i64 n : {0, 1, 15, 16, 17, 4095, 4096, 4097, 100'003}) {
-    CHECK(chunked_sum<float>(n, element) == parallel_sum<float>(n, element));
+namespace {
+
+// As reduce.h says it: chunks of 4,096, in each 16 lanes, which are added pairwise in double.
+template <class T> double sum_by_definition(i64 n, const T* x) {
+  double total = 0;
+  for (i64 begin = 0; begin < n; begin += 4096) {
+    T lane[16] = {};
+    for (i64 i = begin; i < std::min(n, begin + 4096); ++i) lane[i % 16] += x[i];
+    double sum[16];
+    std::copy_n(lane, 16, sum);
+    for (int half = 8; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) sum[k] += sum[k + half];
+    total += sum[0];
   }
+  return total;
+}
+
+}  // namespace
+
+TEST_CASE("chunked sums have the bits of their definition, alone, two in one pass, and shared among threads") {
+  const auto check = [](auto t) {
+    using T = decltype(t);
+    Rng rng(5);
+    const Tensor x = randn({100'003}, rng, dtype_of<T>);
+    const T* data = x.data<T>();
+    for (const i64 n : {0, 1, 15, 16, 17, 31, 4095, 4096, 4097, 4113, 100'003}) {
+      const double wanted = sum_by_definition(n, data);
+      CHECK(chunked_sum<T>(n, [=](i64 i) { return data[i]; }) == wanted);
+      CHECK(parallel_sum<T>(n, [=](i64 i) { return data[i]; }) == wanted);
+      Tensor y = x.clone();
+      T* of_y = y.write<T>();
+      i64 fetched = 0;
+      const auto sums = chunked_sums<T>(
+          n, [&](i64) { ++fetched; }, [=](i64 i) { return of_y[i]; }, [=](i64 i) { return of_y[i] = -data[i]; });
+      CHECK(sums[0] == wanted);
+      CHECK(sums[1] == -wanted);
+      CHECK((n == 0 || of_y[n - 1] == -data[n - 1]));
+      CHECK(fetched == n / 4096 * 256 + n % 4096 / 16);
+    }
+  };
+  check(float{});
+  check(double{});
 }
