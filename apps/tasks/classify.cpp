@@ -70,13 +70,16 @@ std::vector<LabelledText> Classify::read(const std::string& path) const {
               << " left out\n";
   const size_t text = table.column(text_, "--text"), label = table.column(label_, "--label");
   std::vector<LabelledText> texts;
+  std::vector<std::string> empty;
   for (size_t i = 0; i < table.rows.size(); ++i) {
     std::vector<std::string>& row = table.rows[i];
     for (const size_t column : {text, label})
-      check(!translate::is_empty(row[column]), name(), table.place(i), ": ", printable(table.names[column]),
-            " is empty");
+      if (translate::is_empty(row[column])) empty.push_back(table.place(i) + ": " + printable(table.names[column]));
     texts.push_back({{std::move(row[text])}, {std::move(row[label])}, table.place(i)});
   }
+  if (!empty.empty())
+    fail(name(), empty[0], " is empty",
+         empty.size() > 1 ? "; also empty: " + std::to_string(empty.size() - 1) + " more" : "");
   return texts;
 }
 

@@ -116,16 +116,16 @@ class AnswerWriter {
  public:
   AnswerWriter(const nn::BertConfig& config, i64 unsure) : config_(config), unsure_(unsure) {}
 
-  void write(const LabelledText& text, const std::string& line, const JudgedText& said) {
+  void write(const LabelledText& text, const std::string& line, i64 number, const JudgedText& said) {
     const bool of_words = config_.head == nn::BertHead::token;
     for (size_t i = 0; i < said.answers.size(); ++i) {
       const auto& [label, probability] = said.answers[i];
-      const std::string name = name_of(label, config_.labels), share = numbers("%.4f", probability);
-      std::string shown = of_words ? joined({text.words[i], name, share}, "\t") : joined({name, share, line}, "\t");
+      const std::string name = name_of(label, config_.labels), share = numbers("%.4f", probability),
+                        shown = of_words ? joined({text.words[i], name, share}, "\t") : joined({name, share}, "\t");
       if (unsure_ == 0)
-        std::cout << for_reader(shown, STDOUT_FILENO) << '\n';
+        std::cout << for_reader(of_words ? shown : shown + '\t' + line, STDOUT_FILENO) << '\n';
       else if (label >= 0)
-        kept_.emplace_back(probability, of_words ? shown + '\t' + line : shown);
+        kept_.emplace_back(probability, joined({shown, "line " + std::to_string(number), line}, "\t"));
     }
     if (unsure_ == 0 && (of_words || text.words.empty())) std::cout << '\n';
     std::cout.flush();
@@ -160,6 +160,7 @@ int label_lines(const LabelTask& task, UseOptions& options) {
     if (lines.empty()) break;
     std::vector<LabelledText> texts;
     std::vector<std::string> shown;
+    std::vector<i64> line_numbers;
     for (const Line& line : lines) {
       ++lines_read;
       const bool can_be_read = line.is_whole && first_not_utf8(line.text) == line.text.npos;
@@ -168,11 +169,12 @@ int label_lines(const LabelTask& task, UseOptions& options) {
       if (text->words.empty() && left_out++ == 0) first_left_out = lines_read;
       texts.push_back(*text);
       shown.push_back(line.text);
+      line_numbers.push_back(lines_read);
     }
     const EncodedTexts encoded = saved.reader(texts);
     const JudgedTexts said = judged(saved.model, encoded);
     for (size_t i = 0; i < texts.size(); ++i) {
-      writer.write(texts[i], shown[i], said[i]);
+      writer.write(texts[i], shown[i], line_numbers[i], said[i]);
       cut += encoded[i].is_cut;
     }
   }
@@ -238,7 +240,7 @@ void warn_of_one_answer(const LabelTask& task, const JudgedTexts& texts, const s
       std::all_of(right.begin(), right.end(), [&](const auto& all) { return all.second <= count; });
   std::cerr << "warning: every " << (task.head() == nn::BertHead::token ? "tag" : "answer") << " is "
             << printable(name_of(*said.begin(), labels)) << (is_commonest ? ", the commonest label" : "")
-            << "; more steps of train or a higher --rate may help\n";
+            << "; a longer training or a higher --rate may help\n";
 }
 
 std::string name_of(i32 label, const std::vector<std::string>& labels) {
@@ -269,7 +271,8 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   const auto [run, of_run] = add_use(command, exit_code, task, "run",
                                      "Read lines from standard input, and write " + task->answers(), use, label_lines);
   add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
-                   "Write only so many, those that the model was least sure of, when all lines are read");
+                   "Write only so many, those that the model was least sure of, with their numbers, when all lines are "
+                   "read");
   show_default(options_of(run).back(), "");
   add_bert_export(command, exit_code, task->name(), task->head(),
                   task->has_stories() ? " of train --no-sentence-sums" : "");

@@ -30,10 +30,14 @@ class LabelTraining final : public BertTraining {
   std::string program() const override { return task_->name(); }
   void started() override;
   void announce() override;
-  std::string sample() override { return task_->table(last_, config_.labels); }
+  std::string sample(bool is_best) override { return is_best ? task_->table(last_, config_.labels) : ""; }
   Score report(Trainer& trainer) override {
+    if (trainer.best_step() > 0)
+      std::cerr << "the best model, of step " << trainer.best_step() << ", and the " << held_.size()
+                << " texts held out:\n";
     const Score score = TrainingProgram::report(trainer);
-    if (!sample().empty()) std::cout << for_reader(sample(), STDOUT_FILENO) << std::endl;
+    if (const std::string table = sample(true); !table.empty())
+      std::cout << for_reader(table, STDOUT_FILENO) << std::endl;
     warn_of_one_answer(*task_, last_, config_.labels);
     return score;
   }

@@ -53,7 +53,8 @@ RunHooks hooks_of(TrainingProgram& program, Trainer& trainer, nn::Module& module
   RunHooks hooks{.after_evaluation =
                      [&] {
                        std::string line;
-                       trainer.with_judged([&] { line = program.sample(); });
+                       const bool is_best = trainer.best_step() == trainer.steps_done();
+                       trainer.with_judged([&] { line = program.sample(is_best); });
                        return line;
                      },
                  .after_step = [&](const StepResult& step) { program.after_step(step); }};

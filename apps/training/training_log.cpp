@@ -88,7 +88,8 @@ void TrainingLog::start(const Trainer& trainer, const std::string& options) {
   Json line{{"start", trainer.task().program()},
             {"after_step", trainer.steps_done()},
             {"steps", trainer.recipe().steps},
-            {"parameters", trainer.parameter_count()}};
+            {"parameters", trainer.parameter_count()},
+            {"unit", trainer.task().unit()}};
   if (!options.empty()) line["options"] = parse_json_object(options, "options of the training");
   start_line_ = json_text(line) + '\n';
 }

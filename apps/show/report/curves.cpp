@@ -58,7 +58,7 @@ const std::vector<CurveKind>& curve_kinds() {
   static const std::vector<CurveKind> kinds{{"training loss", &RunLog::loss},
                                             {"validation loss", &RunLog::validation, false, true},
                                             {"learning rate", &RunLog::rate, true},
-                                            {"tokens/s", &RunLog::tokens_per_second, true}};
+                                            {"tokens/s", &RunLog::units_per_second, true}};
   return kinds;
 }
 
@@ -66,6 +66,12 @@ std::string common_score(const std::vector<RunLog>& logs) {
   const std::string& first = logs.at(0).judged_by;
   return std::all_of(logs.begin(), logs.end(), [&](const RunLog& log) { return log.judged_by == first; }) ? first
                                                                                                           : "score";
+}
+
+std::string common_speed(const std::vector<RunLog>& logs) {
+  const std::string& first = logs.at(0).unit;
+  const bool common = std::all_of(logs.begin(), logs.end(), [&](const RunLog& log) { return log.unit == first; });
+  return (common ? first : "items") + "/s";
 }
 
 Axis round_axis(const std::string& name, double low, double high) {
@@ -122,7 +128,9 @@ std::string draw_curves(const std::vector<RunLog>& logs, const CurveKind& kind, 
     return against == Against::steps ? static_cast<double>(point.step) : point.seconds / unit.seconds;
   };
   constexpr double width = 560, height = 250, left = 62, right = 22, top = 30, bottom = 44;
-  const std::string title = kind.marks_best ? common_score(logs) : kind.title;
+  const std::string title = kind.marks_best                           ? common_score(logs)
+                            : kind.curve == &RunLog::units_per_second ? common_speed(logs)
+                                                                      : kind.title;
   Svg svg(width, height, title + " against " + (against == Against::steps ? "steps" : "time"));
   Chart chart(svg, {left, top, width - left - right, height - top - bottom},
               round_axis(unit.name, 0, along.high > 0 ? along.high / unit.seconds : 1),

@@ -96,14 +96,15 @@ std::string summary(const std::vector<RunLog>& logs, const std::vector<std::stri
         with_commas(log.last_step()) + (log.steps > log.last_step() ? " of " + with_commas(log.steps) : "");
     rows += element("tr", element("th", legend_line(i) + " " + in_markup(names[i]), "scope=\"row\"") +
                               cell(log.program) + cell(log.parameters > 0 ? with_commas(log.parameters) : "") +
-                              cell(steps) + cell(duration(log.seconds())) + cell(median_text(log.tokens_per_second)) +
+                              cell(steps) + cell(duration(log.seconds())) + cell(median_text(log.units_per_second)) +
                               cell(last_text(log.loss)) + cell(best_text(log))) +
             "\n";
   }
   const std::string judged_by = common_score(logs);
   return element("table",
                  "<tr><th>log</th><th>program</th><th>parameters</th><th>steps</th><th>time</th>"
-                 "<th>tokens/s, median</th><th>training loss, last 5 %</th>" +
+                 "<th>" +
+                     common_speed(logs) + ", median</th><th>training loss, last 5 %</th>" +
                      words("th", (judged_by == "validation loss" ? "lowest " : "best ") + judged_by) + "</tr>\n" +
                      rows);
 }

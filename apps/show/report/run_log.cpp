@@ -54,6 +54,7 @@ class LogReader {
     log_.program = line.at("start").get<std::string>();
     log_.steps = steps;
     log_.parameters = parameters;
+    if (line.contains("unit")) log_.unit = line.at("unit").get<std::string>();
     if (line.contains("options")) log_.options = options_of(line.at("options").dump());
     begin_again(after);
     return true;
@@ -100,14 +101,14 @@ class LogReader {
     } else {
       add(log_.loss, "loss");
       add(log_.rate, "rate");
-      add(log_.tokens_per_second, "tokens_per_s");
+      add(log_.units_per_second, "tokens_per_s");
     }
     return true;
   }
 
   // The training goes on after this step; what came later is made again.
   void begin_again(i64 after_step) {
-    for (Curve* curve : {&log_.loss, &log_.validation, &log_.rate, &log_.tokens_per_second})
+    for (Curve* curve : {&log_.loss, &log_.validation, &log_.rate, &log_.units_per_second})
       while (!curve->empty() && curve->back().step > after_step) curve->pop_back();
     std::erase_if(log_.samples, [&](const LoggedSample& sample) { return sample.step > after_step; });
     earlier_seconds_ = log_.seconds();
@@ -130,10 +131,10 @@ Options options_of(const std::string& json) {
 
 std::optional<CurvePoint> RunLog::best() const {
   const auto best =
-      std::min_element(validation.begin(), validation.end(), [&](const CurvePoint& a, const CurvePoint& b) {
+      std::min_element(validation.rbegin(), validation.rend(), [&](const CurvePoint& a, const CurvePoint& b) {
         return higher_is_better ? a.value > b.value : a.value < b.value;
       });
-  return best == validation.end() ? std::nullopt : std::optional(*best);
+  return best == validation.rend() ? std::nullopt : std::optional(*best);
 }
 
 i64 RunLog::last_step() const {

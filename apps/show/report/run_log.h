@@ -43,9 +43,10 @@ Options options_of(const std::string& json);
 struct RunLog {
   std::string path;
   std::string program;            ///< such as "lm"; "" if the log does not say
+  std::string unit = "tokens";    ///< what is learned from
   i64 steps = 0, parameters = 0;  ///< as planned; 0 if the log does not say
   Options options{};
-  Curve loss{}, validation{}, rate{}, tokens_per_second{};
+  Curve loss{}, validation{}, rate{}, units_per_second{};
   std::vector<LoggedSample> samples{};
   std::vector<NamedScore> scores{};
   std::string judged_by = "validation loss";  ///< what `validation` is
@@ -54,7 +55,7 @@ struct RunLog {
   bool is_cut_off = false;               ///< the last line has no end, and is the first one left out
   i64 not_finite = 0;                    ///< losses that are NaN or infinite
 
-  /// Of `validation`, the first of those that are as good; nothing if it is empty.
+  /// Of `validation`, the last of those that are as good, which training keeps; nothing if it is empty.
   std::optional<CurvePoint> best() const;
   i64 last_step() const;
   double seconds() const;
@@ -112,6 +113,8 @@ struct CurveKind {
 };
 const std::vector<CurveKind>& curve_kinds();
 
+/// The unit of their speed, such as "tokens/s"; "items/s" if it is not the same.
+std::string common_speed(const std::vector<RunLog>& logs);
 /// What all logs are judged by, such as "validation loss"; "score" if it is not the same.
 std::string common_score(const std::vector<RunLog>& logs);
 

@@ -110,7 +110,7 @@ class LmProgram final : public TrainingProgram {
   void announce() override { print_text(all_texts(), *data_); }
 
   Metadata of_model() const override;
-  std::string sample() override { return glimpse_of(*task_); }
+  std::string sample(bool) override { return glimpse_of(*task_); }
   double seconds_afterwards(double seconds_of_step) override;
   Score report(Trainer& trainer) override;
 

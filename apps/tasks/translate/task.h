@@ -169,7 +169,7 @@ class TranslateProgram : public TrainingProgram {
   void announce() override;
 
   Metadata of_model() const override;
-  std::string sample() override;
+  std::string sample(bool is_best) override;
   Score report(Trainer& trainer) override;
 
  protected:

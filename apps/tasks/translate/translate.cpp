@@ -45,7 +45,7 @@ Metadata TranslateProgram::of_model() const {
   return metadata;
 }
 
-std::string TranslateProgram::sample() { return "  " + sample_of(STDERR_FILENO, 2); }
+std::string TranslateProgram::sample(bool) { return "  " + sample_of(STDERR_FILENO, 2); }
 
 void TranslateProgram::add_vocabulary_options(CLI::App& command, const std::string& of_too_long) {
   add_whole_number(

@@ -41,7 +41,7 @@ TEST_CASE("a whole log has its options, its curves, its samples and its scores")
   CHECK(log.loss[0].seconds == 5);
   CHECK(log.loss[0].value == 5);
   CHECK(log.rate.size() == 10);
-  CHECK(log.tokens_per_second[9].value == 4100);
+  CHECK(log.units_per_second[9].value == 4100);
   REQUIRE(log.validation.size() == 2);
   CHECK(log.validation[0].value == 1.25);
   CHECK(log.validation[1].seconds == 50.25);
