@@ -75,8 +75,7 @@ class TrainingProgram {
   /// What the saved model says besides its options, and FILE.resume, for `read`: its configuration, its vocabulary.
   virtual Metadata of_model() const = 0;
 
-  /// A line to print after an evaluation, of the judged parameters, such as a sample of what the model writes; the model
-  /// is the best so far, or not.
+  /// A line to print after an evaluation, of the judged parameters, such as a sample of what the model writes.
   virtual std::string sample(bool /*is_best*/) { return ""; }
   virtual void after_step(const StepResult&) {}
   /// Seconds from the last step to the end of the command.

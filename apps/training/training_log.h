@@ -16,7 +16,7 @@ namespace orrery {
 inline constexpr const char* log_in_folder = "log.jsonl";
 
 /// The log of a training: one JSON object a line, for `orrery report` and other programs that draw curves.
-///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"options":{"layers":4,...}}
+///   {"start":"lm","after_step":0,"steps":2000,"parameters":804096,"unit":"tokens","options":{"layers":4,...}}
 ///   {"step":250,"loss":2.31,"rate":0.001,"tokens_per_s":41200,"seconds":6.2}
 ///   {"step":250,"validation":2.25,"best":true,"seconds":6.9}          the score that judges; others as "scores":{...};
 ///                                                             "higher":"accuracy" if a higher one is better

@@ -66,7 +66,7 @@ TEST_CASE("rows of a table are read with all their numbers") {
   CHECK(rows_called("a", {"| a | 1.5 | 2 |", "| ab | 3 |", "text", "| a | 4 |"}) == Rows{{1.5, 2}, {4}});
 }
 
-TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on others 1.0 to 4.3 times as fast") {
+TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, on others 1.2 to 5.0 times as fast") {
   const auto faster = rows_called("times faster than PyTorch", lines_of("apps/measure/bench/README.md"));
   REQUIRE(faster.size() == 5);
   using Range = std::pair<double, double>;
@@ -76,7 +76,7 @@ TEST_CASE("on two Zen 5 cores all train more than twice as fast as in PyTorch, o
     ranges.emplace_back(*std::min_element(one.begin(), one.end()), *std::max_element(one.begin(), one.end()));
   }
   // Zen 5; a Xeon; Zen 4, and in bf16; a Xeon in bf16
-  CHECK(ranges == std::vector<Range>{{2.1, 6.5}, {1.0, 4.3}, {1.2, 4.3}, {1.2, 6.0}, {1.2, 4.1}});
+  CHECK(ranges == std::vector<Range>{{2.1, 6.5}, {1.2, 5.0}, {1.2, 4.3}, {1.2, 6.0}, {1.2, 4.1}});
 }
 
 TEST_CASE("on two Zen 5 cores a step of a large model takes at most a tenth longer than the limit") {

@@ -53,9 +53,10 @@ TEST_CASE("classify learns a small table; eval and run agree with it, and name w
   CHECK(contains(shell(lines + load + " 2>&1 >/dev/null").text, "1 line is empty, too long or not UTF-8 (line 2)"));
   const std::string sure = line(said.text, 0).substr(8, 6), other = line(said.text, 2).substr(7, 6);
   const Result unsure = shell(lines + load + " --unsure 1 2>/dev/null");
-  const bool is_first = sure < other;
-  CHECK(unsure.text == (is_first ? "machine\t" + sure + "\tline 1\tthe tram is old\n"
-                                 : "animal\t" + other + "\tline 3\tthe cow waits outside\n"));
+  CHECK(
+      contains("machine\t" + sure + "\tline 1\tthe tram is old\nanimal\t" + other + "\tline 3\tthe cow waits outside\n",
+               unsure.text));
+  CHECK(contains(unsure.text, "\t" + std::min(sure, other) + "\t"));
   CHECK(contains(run("inspect '" + small.model + "'").text, "a model of "));
   const Result vectors = shell("printf 'the cow\\n\\n' | " + quoted_program + "embed" + load + " 2>/dev/null");
   CHECK(vectors.exit_code == 0);

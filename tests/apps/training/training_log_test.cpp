@@ -35,7 +35,8 @@ TEST_CASE("the log has steps and evaluations as JSON lines, and a resumed traini
   run.go({}, path);
   std::vector<nlohmann::json> lines = lines_of_log(path), evaluations;
   REQUIRE(lines.size() >= 6);
-  CHECK(lines[0] == nlohmann::json{{"start", "line"}, {"after_step", 0}, {"steps", 12}, {"parameters", 2}});
+  CHECK(lines[0] ==
+        nlohmann::json{{"start", "line"}, {"after_step", 0}, {"steps", 12}, {"parameters", 2}, {"unit", "points"}});
   lines.erase(lines.begin());
   CHECK(lines[0]["step"] == 1);
   CHECK(lines[0]["loss"] == run.training.trainer.losses()[0]);
@@ -79,9 +80,9 @@ TEST_CASE("the log begins with the options, has samples and scores, and a resume
   TrainingLog log(path, Earlier::continued);
   log.start(run.training.trainer, "");
   log.score(12, "exact match", 0.5);
-  CHECK(
-      contents(path).ends_with("\n{\"step\":1\n{\"start\":\"line\",\"after_step\":12,\"steps\":12,\"parameters\":2}\n"
-                               "{\"step\":12,\"score\":\"exact match\",\"value\":0.5}\n"));
+  CHECK(contents(path).ends_with(
+      "\n{\"step\":1\n{\"start\":\"line\",\"after_step\":12,\"steps\":12,\"parameters\":2,\"unit\":\"points\"}\n"
+      "{\"step\":12,\"score\":\"exact match\",\"value\":0.5}\n"));
 }
 
 TEST_CASE("a log is replaced only by wish, and never anything else") {
@@ -124,7 +125,8 @@ TEST_CASE("a log whose first bytes a power failure turned into zeros is gone on 
       log.start(run.training.trainer, "");
       log.score(0, "exact match", 0.5);
       log.end();
-      const std::string begun = "{\"start\":\"line\",\"after_step\":0,\"steps\":12,\"parameters\":2}\n",
+      const std::string begun =
+                            "{\"start\":\"line\",\"after_step\":0,\"steps\":12,\"parameters\":2,\"unit\":\"points\"}\n",
                         line = "{\"step\":0,\"score\":\"exact match\",\"value\":0.5}\n",
                         kept = earlier == Earlier::continued ? left + (left.ends_with('\n') ? "" : "\n") : "";
       CHECK(contents(path) == kept + begun + line);
