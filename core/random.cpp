@@ -126,7 +126,7 @@ template <class T, class Use> void for_factors(const Draw& draw, double p, i64 f
   constexpr i64 vectors = vector_registers / 8, at_once = vectors * lanes;  // they leave half of the registers free
   static_assert(vectors >= 2);
   alignas(64) std::array<u16, at_once * decisions_per_block> bits;
-  const u16 last = static_cast<u16>(keep_below(p) - 1);  // as wide as the decisions; if none is kept, `kept` is 0
+  const u16 last = static_cast<u16>(keep_below(p) - 1);  // as wide as decisions; if none is kept, `kept` is 0
   const T kept = static_cast<T>(keep_scale(p));
   for (i64 block = 0, made = 0; block < blocks; block += made) {
     const i64 left = blocks - block;

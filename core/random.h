@@ -107,7 +107,7 @@ constexpr i64 blocks_of_row(i64 columns) { return (columns + decisions_per_block
 /// `first`: 8 factors for each block. The decisions are those above, but many blocks are computed at a time in vector
 /// registers.
 template <class T> void dropout_factors(const Draw& draw, double p, i64 first, i64 blocks, T* factors);
-/// y[i] = x[i] * factor[i] for n numbers, with the factors of the blocks from `first` on; y may be x.
+/// y[i] = x[i] times the factor of i, for n numbers, with the same factors; y may be x.
 template <class T> void drop(const Draw& draw, double p, i64 first, i64 n, const T* x, T* y);
 
 }  // namespace kernels

@@ -146,7 +146,7 @@ TEST_CASE("the house keeps to its weight") {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / layer))
       files += entry.is_regular_file() && entry.path().extension() != ".md" &&
                !is_readers_own(entry.path().lexically_relative(root).generic_string());
-  CHECK(lines <= 109'751);
+  CHECK(lines <= 109'756);
   CHECK(files <= 1'033);  // without texts: a long one is easier to read in parts
   CHECK(name_gpt <= 6);
   CHECK(find_source(tree(), "autograd/node.h")->lines.size() <= 70);

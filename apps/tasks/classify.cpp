@@ -79,7 +79,7 @@ std::vector<LabelledText> Classify::read(const std::string& path) const {
   }
   if (!empty.empty())
     fail(name(), empty[0], " is empty",
-         empty.size() > 1 ? "; also empty: " + std::to_string(empty.size() - 1) + " more" : "");
+         empty.size() > 1 ? ", the first of " + std::to_string(empty.size()) + " empty fields" : "");
   return texts;
 }
 

@@ -116,7 +116,7 @@ class AnswerWriter {
  public:
   AnswerWriter(const nn::BertConfig& config, i64 unsure) : config_(config), unsure_(unsure) {}
 
-  void write(const LabelledText& text, const std::string& line, i64 number, const JudgedText& said) {
+  void write(const LabelledText& text, const std::string& line, const JudgedText& said) {
     const bool of_words = config_.head == nn::BertHead::token;
     for (size_t i = 0; i < said.answers.size(); ++i) {
       const auto& [label, probability] = said.answers[i];
@@ -125,7 +125,7 @@ class AnswerWriter {
       if (unsure_ == 0)
         std::cout << for_reader(of_words ? shown : shown + '\t' + line, STDOUT_FILENO) << '\n';
       else if (label >= 0)
-        kept_.emplace_back(probability, joined({shown, "line " + std::to_string(number), line}, "\t"));
+        kept_.emplace_back(probability, joined({shown, text.place, line}, "\t"));
     }
     if (unsure_ == 0 && (of_words || text.words.empty())) std::cout << '\n';
     std::cout.flush();
@@ -160,7 +160,6 @@ int label_lines(const LabelTask& task, UseOptions& options) {
     if (lines.empty()) break;
     std::vector<LabelledText> texts;
     std::vector<std::string> shown;
-    std::vector<i64> line_numbers;
     for (const Line& line : lines) {
       ++lines_read;
       const bool can_be_read = line.is_whole && first_not_utf8(line.text) == line.text.npos;
@@ -168,13 +167,13 @@ int label_lines(const LabelTask& task, UseOptions& options) {
       if (!text) continue;
       if (text->words.empty() && left_out++ == 0) first_left_out = lines_read;
       texts.push_back(*text);
+      texts.back().place = "line " + std::to_string(lines_read);
       shown.push_back(line.text);
-      line_numbers.push_back(lines_read);
     }
     const EncodedTexts encoded = saved.reader(texts);
     const JudgedTexts said = judged(saved.model, encoded);
     for (size_t i = 0; i < texts.size(); ++i) {
-      writer.write(texts[i], shown[i], line_numbers[i], said[i]);
+      writer.write(texts[i], shown[i], said[i]);
       cut += encoded[i].is_cut;
     }
   }
@@ -270,9 +269,10 @@ void add_label_task(CLI::App& program, int& exit_code, const std::shared_ptr<Lab
   show_default(options_of(eval).back(), "");
   const auto [run, of_run] = add_use(command, exit_code, task, "run",
                                      "Read lines from standard input, and write " + task->answers(), use, label_lines);
-  add_whole_number(run, "--unsure", of_run->unsure, 1, 1000000,
-                   "Write only so many, those that the model was least sure of, with their numbers, when all lines are "
-                   "read");
+  add_whole_number(
+      run, "--unsure", of_run->unsure, 1, 1000000,
+      "When all lines are read, write only so many, those of which the model was least sure, each with the "
+      "number of its line");
   show_default(options_of(run).back(), "");
   add_bert_export(command, exit_code, task->name(), task->head(),
                   task->has_stories() ? " of train --no-sentence-sums" : "");

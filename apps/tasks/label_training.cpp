@@ -33,8 +33,8 @@ class LabelTraining final : public BertTraining {
   std::string sample(bool is_best) override { return is_best ? task_->table(last_, config_.labels) : ""; }
   Score report(Trainer& trainer) override {
     if (trainer.best_step() > 0)
-      std::cerr << "the best model, of step " << trainer.best_step() << ", and the " << held_.size()
-                << " texts held out:\n";
+      std::cerr << "the best model is that of step " << trainer.best_step() << ", judged by " << held_.size()
+                << " texts\n";
     const Score score = TrainingProgram::report(trainer);
     if (const std::string table = sample(true); !table.empty())
       std::cout << for_reader(table, STDOUT_FILENO) << std::endl;

@@ -76,6 +76,7 @@ class TrainingProgram {
   virtual Metadata of_model() const = 0;
 
   /// A line to print after an evaluation, of the judged parameters, such as a sample of what the model writes.
+  /// `is_best`: they are the best so far.
   virtual std::string sample(bool /*is_best*/) { return ""; }
   virtual void after_step(const StepResult&) {}
   /// Seconds from the last step to the end of the command.

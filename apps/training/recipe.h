@@ -44,7 +44,7 @@ struct TrainingRecipe {
   double average = 0;      ///< decay of the exponential mean of the parameters that is evaluated and saved; 0: none
   i64 average_last = 0;    ///< evaluate and save the mean of the parameters of this many latest evaluations; 0: none
   i64 evaluate_every = 0;  ///< steps; 0: never
-  i64 patience = 0;        ///< evaluations without a new best after which the training ends; 0: all steps
+  i64 patience = 0;        ///< evaluations without a better score after which the training ends; 0: all steps
   double minutes = 0;      ///< after which the training stops, as after Ctrl-C; 0: no limit
   i64 seed = 1;
   i64 width = 0;  ///< d_model, which Noam's schedule needs; it follows from the model, and a task sets it
@@ -98,7 +98,7 @@ template <class F> void for_each_field(TrainingRecipe& recipe, F&& field) {
   add("average_last", recipe.average_last, evaluation_group, 0, 1000,
       "Evaluate and save the mean of the parameters of this many latest evaluations; 0: no mean");
   add("patience", recipe.patience, evaluation_group, 0, 1e6,
-      "End after this many evaluations in a row without a new best; 0: make all steps");
+      "End after this many evaluations in a row without a better score; 0: make all steps");
 }
 
 /// The names of the fields that its JSON has.

@@ -98,7 +98,7 @@ class Trainer {
   std::vector<Score> evaluate();
   i64 best_step() const { return best_step_; }
   double best_score() const { return best_score_; }
-  /// Whether as many evaluations as the recipe's patience have passed without a new best one.
+  /// Whether as many evaluations as the recipe's patience have passed without a better score.
   bool out_of_patience() const;
   /// Whether no step is left to make: all are made, or the recipe's patience has ended.
   bool finished() const { return steps_done_ >= recipe_.steps || out_of_patience(); }

@@ -24,10 +24,10 @@ inline constexpr const char* log_in_folder = "log.jsonl";
 ///   {"step":800,"steps":1950,"options":{...}}      a plan that has changed (Trainer::plan)
 ///   {"step":2000,"score":"validation loss","value":1.88}
 /// Seconds count from the moment at which this object opens the log, just before the first step. The speed is that of
-/// the steps since the last line, without evaluations and saving. At most ten steps a second have a line. A training
-/// that is resumed has a further line with "start". One that was killed before makes some steps again: of two lines for
-/// a step, the later one counts. A power failure may leave zeros in place of the first lines; the log goes on after
-/// them, and readers leave out what is no line.
+/// the steps since the last line, without evaluations and saving; `tokens_per_s` counts what "unit" says. At most ten
+/// steps a second have a line. A training that is resumed has a further line with "start". One that was killed before
+/// makes some steps again: of two lines for a step, the later one counts. A power failure may leave zeros in place of
+/// the first lines; the log goes on after them, and readers leave out what is no line.
 class TrainingLog {
  public:
   /// What happens to a log that is there already. With `kept`, it is an error that there is one.

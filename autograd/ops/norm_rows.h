@@ -223,25 +223,25 @@ static Tensor norm_backward(const Tensor& x, const Tensor& statistics, const Ten
         };
         of_g[row - begin] = row_inner(in + at, RowStatistics<T>::load(table, row), gain, d_out + at, n, fetch);
       }
-      i64 next = begin;
-      for (; next + joint_rows <= end; next += joint_rows)
-        add_norm_gradients<joint_rows>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
-      for (; next < end; ++next)
-        add_norm_gradients<1>(in + next * n, table + 4 * next, d_out + next * n, gradients, gradients + n, n);
+      if (end - begin == joint_rows) {
+        add_norm_gradients<joint_rows>(in + begin * n, table + 4 * begin, d_out + begin * n, gradients, gradients + n,
+                                       n);
+      } else {
+        for (i64 row = begin; row < end; ++row)
+          add_norm_gradients<1>(in + row * n, table + 4 * row, d_out + row * n, gradients, gradients + n, n);
+      }
       for (i64 row = begin; row < end; ++row) {
         const i64 at = row * n;
         norm_derivative_row(in + at, RowStatistics<T>::load(table, row), gain, of_g[row - begin], d_out + at, d_in + at,
                             n);
       }
     };
-    const i64 group = joint_rows * std::max<i64>(1, 1024 / std::max<i64>(1, n));
-    in_row_groups(
-        first, last, n,
-        [&](i64 begin, i64 end) {
-          in_row_groups(begin, end, n, joint, joint_rows * n);
-          then(begin, end);
-        },
-        group * n);
+    const i64 group = joint_rows * std::max<i64>(1, 1024 / std::max<i64>(1, n));  // about 4,096 numbers
+    for (i64 begin = first; begin < last; begin += group) {
+      const i64 end = std::min(last, begin + group);
+      for (i64 row = begin; row < end; row += joint_rows) joint(row, std::min(end, row + joint_rows));
+      then(begin, end);
+    }
   });
 }
 

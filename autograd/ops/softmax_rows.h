@@ -69,7 +69,7 @@ template <class Kernel> static Tensor map_rows(const Tensor& x, std::string_view
     const T* in = x.data<T>();
     T* out = result.write<T>();
     for_rows(x.shape().without_last().count(), n, [=](i64 row) {
-      fetch_to_read(in + (row + 1) * n, std::min<i64>(n, 4096));  // while exp of this row is computed
+      fetch_to_read(in + (row + 1) * n, std::min<i64>(n, 4096));  // while this one stays in the nearest cache
       kernel(in + row * n, out + row * n, n);
     });
   });

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <array>
-#include <cstring>
 #include <vector>
 
 #include "core/kernels/elementwise.h"
@@ -42,7 +41,7 @@ template <class T> static double lanes_combined(const T (&lane)[sum_lanes]) {
 static constexpr auto fetch_nothing = [](i64) {};
 
 /// For each f, the sum of f(i) for i in [0, n), in one pass on the calling thread. Each f returns T. For each i they
-/// are called in order, so that one may overwrite what those before it read. Before every 16 of them, calls fetch(i),
+/// are called in order, so that one may overwrite what those before it read. Before each 16 numbers, calls fetch(i),
 /// which may ask for numbers that are needed soon.
 template <class T, class Fetch, class... F>
 static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f) {
@@ -70,7 +69,11 @@ static std::array<double, sizeof...(F)> chunked_sums(i64 n, Fetch fetch, F... f)
       }
     }
     T lane[sums][sum_lanes];
-    std::memcpy(lane, sum, sizeof lane);
+#pragma GCC unroll 8
+    for (size_t s = 0; s < sums; ++s) {
+#pragma GCC unroll 8
+      for (i64 v = 0; v < vectors; ++v) store(sum[s][v], lane[s] + v * width);
+    }
     for (i64 k = 0; i < end; ++i, ++k) {
       size_t s = 0;
       ((lane[s++][k] += f(i)), ...);

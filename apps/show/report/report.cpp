@@ -101,12 +101,10 @@ std::string summary(const std::vector<RunLog>& logs, const std::vector<std::stri
             "\n";
   }
   const std::string judged_by = common_score(logs);
-  return element("table",
-                 "<tr><th>log</th><th>program</th><th>parameters</th><th>steps</th><th>time</th>"
-                 "<th>" +
-                     common_speed(logs) + ", median</th><th>training loss, last 5 %</th>" +
-                     words("th", (judged_by == "validation loss" ? "lowest " : "best ") + judged_by) + "</tr>\n" +
-                     rows);
+  return element("table", "<tr><th>log</th><th>program</th><th>parameters</th><th>steps</th><th>time</th>" +
+                              words("th", common_speed(logs) + ", median") + "<th>training loss, last 5 %</th>" +
+                              words("th", (judged_by == "validation loss" ? "lowest " : "best ") + judged_by) +
+                              "</tr>\n" + rows);
 }
 
 std::string charts(const std::vector<RunLog>& logs, const std::vector<std::string>& names) {

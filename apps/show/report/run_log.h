@@ -43,7 +43,7 @@ Options options_of(const std::string& json);
 struct RunLog {
   std::string path;
   std::string program;            ///< such as "lm"; "" if the log does not say
-  std::string unit = "tokens";    ///< what is learned from
+  std::string unit = "tokens";    ///< what `tokens_per_s` counts
   i64 steps = 0, parameters = 0;  ///< as planned; 0 if the log does not say
   Options options{};
   Curve loss{}, validation{}, rate{}, units_per_second{};

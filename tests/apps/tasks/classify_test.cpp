@@ -57,6 +57,7 @@ TEST_CASE("classify learns a small table; eval and run agree with it, and name w
       contains("machine\t" + sure + "\tline 1\tthe tram is old\nanimal\t" + other + "\tline 3\tthe cow waits outside\n",
                unsure.text));
   CHECK(contains(unsure.text, "\t" + std::min(sure, other) + "\t"));
+  CHECK(std::count(unsure.text.begin(), unsure.text.end(), '\n') == 1);
   CHECK(contains(run("inspect '" + small.model + "'").text, "a model of "));
   const Result vectors = shell("printf 'the cow\\n\\n' | " + quoted_program + "embed" + load + " 2>/dev/null");
   CHECK(vectors.exit_code == 0);
@@ -166,7 +167,7 @@ TEST_CASE("what is wrong with a table or a model is said in a line, with file an
                 "wrong.tsv has no column 'label'; its columns are text, kind; choose one with --label");
   check_failure(train("text\tlabel\na\tb\n \tb\n"), "wrong.tsv, row 2 (line 3): 'text' is empty");
   check_failure(train("text\tlabel\na\tb\n \tb\nc\t\n"),
-                "wrong.tsv, row 2 (line 3): 'text' is empty; also empty: 1 more");
+                "wrong.tsv, row 2 (line 3): 'text' is empty, the first of 2 empty fields");
   check_failure(train("text\tlabel\na\tb\nc\tb\n"), "wrong.tsv has only one label, 'b'");
   std::string ids;
   for (int i = 0; i < 1001; ++i) ids += "a\t" + std::to_string(i) + "\n";

@@ -223,7 +223,7 @@ TEST_CASE("a training that ends after a few steps has diverged when most of all 
   CHECK_FALSE(diverges({4.6, 72.4, 83.9, 35.1, 15.6, 7.0}, 2, 6));  // comes back
 }
 
-TEST_CASE("patience ends after as many evaluations without a lowest loss, NaN among them") {
+TEST_CASE("patience ends after as many evaluations without a better score, NaN among them") {
   TrainingRecipe recipe = line_recipe();
   recipe.patience = 2;
   LineTraining training(recipe);

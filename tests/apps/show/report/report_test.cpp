@@ -90,14 +90,16 @@ TEST_CASE("one log becomes a page of its numbers, curves, samples, scores and op
 
 TEST_CASE("of a score that is better the higher it is the highest is the best, and samples keep their lines") {
   const TemporaryFolder folder;
-  const std::string log = written(folder / "run.log", R"({"start":"classify","after_step":0,"steps":20,"parameters":5}
+  const std::string log =
+      written(folder / "run.log", R"({"start":"classify","after_step":0,"steps":20,"parameters":5,"unit":"<texts>"}
+{"step":5,"validation":0.9,"best":true,"higher":"accuracy","seconds":1}
 {"step":10,"validation":0.9,"best":true,"higher":"accuracy","seconds":1}
 {"step":20,"validation":0.8,"best":false,"higher":"accuracy","seconds":2}
 {"step":20,"sample":"is   <a>\nb      1"}
 )");
   const std::string page = report_page(read_run_files({log}));
-  for (const std::string part :
-       {"<th>best accuracy</th>", "<td>0.9000 at step 10</td>", ">accuracy<", "is   &lt;a&gt;\nb      1</td>"}) {
+  for (const std::string part : {"<th>best accuracy</th>", "<td>0.9000 at step 10</td>", ">accuracy<",
+                                 "<th>&lt;texts&gt;/s, median</th>", "is   &lt;a&gt;\nb      1</td>"}) {
     CAPTURE(part);
     CHECK(small::contains(page, part));
   }
