@@ -86,8 +86,6 @@ void Recorder::contribution(const Node& node, size_t input, Tensor& g) {
   const Tensor& so_far = gradient_so_far(node, input);
   Contribution found{.operation = std::string(node.name),
                      .input = static_cast<i64>(input),
-                     .from = node.number,
-                     .to = node.inputs[input].node->number,
                      .empty = g.count() == 0,
                      .zero = is_zero(g),
                      .symmetric = is_symmetric(g),

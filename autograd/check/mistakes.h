@@ -28,7 +28,6 @@ std::vector<Change> all_changes();
 struct Contribution {
   std::string operation;
   i64 input = 0;
-  u64 from = 0, to = 0;  ///< numbers of the node that makes it, and of the one whose gradient it is
   bool empty = false, zero = false, symmetric = false;
   std::string declared_zero;   ///< the reasons, if it leads only to leaves that are declared zero; else ""
   std::vector<bool> possible;  ///< for each change

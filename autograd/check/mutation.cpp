@@ -31,7 +31,6 @@ class Judge {
       const ObserverScope scope(recorder);
       right_ = gradients_of(f_, cotangent_);
     }
-    contributions_ = recorder.contributions;
     for (size_t target = 0; target < recorder.contributions.size(); ++target) {
       const Contribution& contribution = recorder.contributions[target];
       for (size_t i = 0; i < changes_.size(); ++i) {
@@ -46,38 +45,34 @@ class Judge {
   void try_change(const Contribution& contribution, i64 target, const Change& change);
   void try_engine(const Recorder& recorder);
   void try_rule(EngineRule rule, const std::string& change);
-  bool changes_nothing(const Checkable& f) const;
+  bool changes_nothing(const Checkable& f) const { return alike(f, 2 * options_.atol, 2 * options_.rtol); }
+  bool alike(const Checkable& f, double atol, double rtol) const;
   GradientCheck caught_by(const Checkable& f);
   void ask_checker(Mutant& mutant, const Checkable& f);
   void judge_engine(const std::string& change, const Checkable& f, bool no_difference);
   std::string reason(const Contribution& contribution, const Change& change) const;
-  bool ends_in_zeros(const Contribution& contribution) const;
 
   const Checkable f_;
   const GradcheckOptions options_;
   const std::vector<Change> changes_ = all_changes();
   const Tensor cotangent_;
   std::vector<Tensor> right_;
-  std::vector<Contribution> contributions_;
   NumericSlopes slopes_;
   MutationReport report_;
 };
 
-// True when no coordinate changes by more than twice what the checker tolerates.
-bool alike(const std::vector<Tensor>& right, const std::vector<Tensor>& wrong, const GradcheckOptions& options) {
-  for (size_t leaf = 0; leaf < right.size(); ++leaf) {
-    if (right[leaf].shape() != wrong[leaf].shape()) return false;
-    for (i64 i = 0; i < right[leaf].count(); ++i) {
-      const double g = right[leaf].at(i);
-      if (!(std::fabs(wrong[leaf].at(i) - g) <= 2 * (options.atol + options.rtol * std::fabs(g)))) return false;
-    }
-  }
-  return true;
-}
-
-bool Judge::changes_nothing(const Checkable& f) const {
+// True when no coordinate g of f's gradients changes by more than atol + rtol |g|.
+bool Judge::alike(const Checkable& f, double atol, double rtol) const {
   try {
-    return alike(right_, gradients_of(f, cotangent_), options_);
+    const std::vector<Tensor> changed = gradients_of(f, cotangent_);
+    for (size_t leaf = 0; leaf < right_.size(); ++leaf) {
+      if (right_[leaf].shape() != changed[leaf].shape()) return false;
+      for (i64 i = 0; i < right_[leaf].count(); ++i) {
+        const double g = right_[leaf].at(i);
+        if (!(std::fabs(changed[leaf].at(i) - g) <= atol + rtol * std::fabs(g))) return false;
+      }
+    }
+    return true;
   } catch (const std::exception&) { return false; }
 }
 
@@ -88,39 +83,30 @@ GradientCheck Judge::caught_by(const Checkable& f) {
   } catch (const std::exception&) { return GradientCheck::error; }
 }
 
-// True if the operation that receives this contribution passes on only zeros, as softmax over one element does.
-bool Judge::ends_in_zeros(const Contribution& contribution) const {
-  bool passed_on = false, zeros = true;
-  for (const Contribution& next : contributions_) {
-    if (next.from != contribution.to) continue;
-    passed_on = true;
-    zeros = zeros && next.zero;
-  }
-  return passed_on && zeros;
-}
-
-// Why a change that no gradient shows is not a mistake; "" if nothing explains it, so that it may merely be too small.
+// Why the change that is being made, which no gradient shows, is not a mistake; "" if nothing explains it, so that it
+// may merely be too small.
 std::string Judge::reason(const Contribution& contribution, const Change& change) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
   if (contribution.zero) return "this gradient is zero";
-  if (ends_in_zeros(contribution)) return "what it is multiplied by next is zero";
-  return change.name == "transposed" && contribution.symmetric ? "equal to its transpose" : "";
+  if (change.name == "transposed" && contribution.symmetric) return "equal to its transpose";
+  return alike(f_, 0, 0) ? "on its way to the inputs it is multiplied by zero" : "";
 }
 
 void Judge::try_change(const Contribution& contribution, i64 target, const Change& change) {
   Mutant mutant{contribution.operation, target, contribution.input, change.name};
   ChangeOne mistake(change, target);
   const ObserverScope scope(mistake);
-  if (changes_nothing(f_)) {
+  const bool unseen = changes_nothing(f_);
+  mistake.reset();
+  if (!unseen) {
+    ask_checker(mutant, f_);
+  } else {
     mutant.why_not = reason(contribution, change);
     if (mutant.why_not.empty())
       mutant.why_not = "the gradients change by less than the checker tolerates";
     else
       mutant.fate = Fate::equivalent;
-  } else {
-    mistake.reset();
-    ask_checker(mutant, f_);
   }
   report_.mutants.push_back(std::move(mutant));
 }

@@ -179,7 +179,7 @@ TEST_CASE("what --seeds does not take is wrong usage") {
     CHECK(gradcheck(with).exit_code == wrong_usage);
 }
 
-TEST_CASE("long: every mutant of every operation, layer and model is caught") {
+TEST_CASE("slow: every mutant of every operation, layer and model is caught") {
   const Result result = gradcheck("--mutate");
   CHECK(result.exit_code == done);
   CHECK(contains(result.text, "engine: no un-broadcast"));

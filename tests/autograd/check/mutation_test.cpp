@@ -93,6 +93,9 @@ TEST_CASE("what cannot be wrong is equivalent, with its reason") {
                                 {{"input 0", "one element"}})) == Words{"declared zero: one element"});
   CHECK(reasons(mutate_function([](const Variable& x) { return sum(x); }, {normal({3, 3}, 3)})) ==
         Words{"equal to its transpose"});
+  CHECK(reasons(mutate_function([](const Variable& x) { return x + neg(exp(x)) * 0; }, {normal({3}, 3)})) ==
+        Words{"this gradient is zero", "on its way to the inputs it is multiplied by zero",
+              "the rule makes no difference here"});
 }
 
 TEST_CASE("a mistake that the checker cannot see survives, by name") {
