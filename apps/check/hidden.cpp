@@ -19,9 +19,6 @@
 namespace orrery {
 namespace {
 
-// True if every element is 0 up to rounding (autograd/check/mistakes.cpp).
-bool is_zero(const Tensor& x) { return largest_magnitude({x}) <= (x.dtype() == f32 ? 1e-3 : 1e-14); }
-
 // bf16 is the upper half of f32. A number in the middle between two of bf16 becomes the larger one in magnitude.
 Tensor rounded_to_bf16(const Tensor& x) {
   Tensor result = x.clone();

@@ -2,10 +2,10 @@
 #include "autograd/check/mistakes.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
 
+#include "autograd/check/rounding.h"
 #include "autograd/leaf.h"
 #include "core/machine/parallel.h"
 #include "core/tensor_ops.h"
@@ -28,15 +28,6 @@ bool can_be_transposed(const Tensor& x) { return x.rank() >= 2 && x.size(-1) > 1
 
 bool is_symmetric(const Tensor& x) { return can_be_transposed(x) && same_bits(x, transposed(x)); }
 
-// True if every element is 0 up to rounding. A difference of two nearly equal numbers keeps the rounding of its terms:
-// in f32, where these may be in the hundreds, up to 1e-3.
-bool is_zero(const Tensor& x) {
-  const double rounding = x.dtype() == f32 ? 1e-3 : 1e-14;
-  for (i64 i = 0; i < x.count(); ++i)
-    if (!(std::fabs(x.at(i)) <= rounding)) return false;
-  return true;
-}
-
 // The leaves that `node` was computed from; `node` itself if it is one.
 std::set<const Node*> leaves_below(const Node& node) {
   std::set<const Node*> seen{&node}, leaves;
@@ -56,6 +47,8 @@ bool has_late_rows(const Tensor& x) {
 }
 
 }  // namespace
+
+bool is_zero(const Tensor& x) { return largest_magnitude({x}) <= (x.dtype() == f32 ? 1e-3 : 1e-14); }
 
 std::vector<Change> all_changes() {
   std::vector<Change> changes;
