@@ -19,7 +19,7 @@ namespace {
 
 // With at most this many rows or columns of C, or this inner size, A is read in place. A^T is then read this many rows
 // at a time: together with B and C, they fit into a core's cache.
-constexpr i64 rows_in_place = 16, columns_in_place = 192, depth_in_place = 128;
+constexpr i64 rows_in_place = 16, columns_in_place = 256, depth_in_place = 128;
 
 // With few rows, a B of at least this many columns and numbers is read once, by rows. A smaller one is read by strips,
 // for each of which a block of C stays in registers.
@@ -115,30 +115,34 @@ template <class T, bool rounds> struct InOrder {
     pack_and_round<width>(from, count, depth, to);
   }
 
-  static void multiply(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
+  // Each block fetches its share of the strip of B that follows.
+  static void multiply(const T* blocks, const T* strips, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
                        const Rows<T>&) {
-    if constexpr (width == panel) return multiply_strip(block, strip, c, depth, add, work);
-    const Tile all{0, c.rows, 0, c.cols};  // rows of narrow strips are too short to work on
-    work.begin(all);
-    for (i64 j = 0; j < c.cols; j += width, strip += depth * width)
-      multiply_strip(block, strip, part_of(c, {0, c.rows, j, std::min(c.cols, j + width)}), depth, add, {});
-    work.end(all);
+    const i64 share = blocks_in(width, blocks_in(c.rows, rows));  // for each inner number
+    in_parts(c, work, [&](const Tile& part) {
+      const T *strip = strips + part.column * depth, *next = strip + (width + part.row / rows * share) * depth;
+      for (i64 i = part.row; i < part.row_end; i += rows, next += share * depth) {
+        const Tile block{i, std::min(part.row_end, i + rows), part.column, part.column_end};
+        packed_rows_product<T>(blocks + i * depth, strip, depth, part_of(c, block), add, {next, share, share});
+      }
+    });
   }
-  // What is needed next of c and of B, whose next strip follows this one, is fetched meanwhile.
-  static void multiply_strip(const T* block, const T* strip, const Mat<T>& c, i64 depth, bool add,
-                             const PartWork& work) {
-    constexpr i64 in_line = 64 / sizeof(T);
-    const i64 panels = blocks_in(c.rows, rows), size = depth * width,
-              share = blocks_in(size / in_line, panels) * in_line;
-    const T* next_strip = strip + size;
-    for (i64 i = 0; i < c.rows; i += rows, block += depth * rows, next_strip += share) {
-      const Tile part{i, std::min(c.rows, i + rows), 0, c.cols};
-      for (i64 next = part.row_end; next < std::min(c.rows, part.row_end + rows); ++next)
-        for (i64 j = 0; j < c.cols; j += in_line) __builtin_prefetch(c.data + next * c.stride + j, 1);
-      for (i64 x = 0; x < share; x += in_line) __builtin_prefetch(next_strip + x);
-      work.begin(part);
-      packed_rows_product<T>(block, strip, depth, part_of(c, part), add);
-      work.end(part);
+  // The same with an A that is not packed.
+  static void multiply_in_place(const Strided<T>& a, const T* strips, const Mat<T>& c, i64 depth, bool add,
+                                const PartWork& work) {
+    in_parts(c, work, [&](const Tile& part) {
+      const Mat<const T> strip(strips + part.column * depth, depth, part.column_end - part.column, width);
+      small_product<T>(part_from(a, part.row, 0), strip, part_of(c, part), add);
+    });
+  }
+  // Calls multiply(part) for the strips of c. Rows of narrow strips are too short to work on: then all is done at once.
+  template <class Multiply> static void in_parts(const Mat<T>& c, const PartWork& work, const Multiply& multiply) {
+    const i64 step = width == panel && c.cols == panel ? rows : c.rows;
+    for (i64 i = 0; i < c.rows; i += step) {
+      const Tile all{i, std::min(c.rows, i + step), 0, c.cols};
+      work.begin(all);
+      for (i64 j = 0; j < c.cols; j += width) multiply(Tile{i, all.row_end, j, std::min(c.cols, j + width)});
+      work.end(all);
     }
   }
 };
@@ -201,7 +205,6 @@ template <class T, class Form> class TileProduct {
   // The rows of a block of A, times `depth` numbers of all strips of b_t, which are packed for the first rows.
   void rows_product(const Strided<T>& a, const Strided<T>& b_t, const Mat<T>& c, i64 depth, bool add, bool first,
                     const PartWork& work, T* scratch) const {
-    constexpr i64 width = Form::width;
     const i64 stored = Form::stored(depth);
     Packed *strips = reinterpret_cast<Packed*>(scratch), *block = strips + columns_ * Form::stored(depth_);
     if (!in_place_) form_.pack_rows(a, c.rows, depth, block);
@@ -214,13 +217,7 @@ template <class T, class Form> class TileProduct {
       if (packs) form_.pack_strips(part_from(b_t, j, 0), part.cols, depth, strip);
       if constexpr (Form::reads_in_place) {
         if (in_place_) {
-          const Tile all{0, part.rows, 0, part.cols};
-          on_part.begin(all);
-          for (i64 s = 0; s < part.cols; s += width, strip += width * stored) {
-            const i64 columns = std::min(width, part.cols - s);
-            small_product<T>(a, {strip, depth, columns, width}, part_of(part, {0, c.rows, s, s + columns}), add);
-          }
-          on_part.end(all);
+          form_.multiply_in_place(a, strip, part, depth, add, on_part);
           continue;
         }
       }

@@ -20,6 +20,11 @@ template <class T> struct Operands {
   Operands at(i64 i, i64 j) const {
     return {k, {a.data + i * a.row, a.row, a.column}, b + j, b_stride, c + i * c_stride + j, c_stride, accumulate};
   }
+  // What the blocks after this one need: the next rows of A; of A^T, the next numbers of each row.
+  Strided<T> next() const {
+    if (a.column == 1) return {a.data + block_rows * a.row, a.row, 1};
+    return {a.data + 64 / sizeof(T), a.column, a.column};
+  }
 };
 
 // The same where both factors are packed: with strides that the compiler knows.
@@ -34,7 +39,9 @@ template <class T> struct PackedOperands {
   T* c;
   i64 c_stride;
   bool accumulate;
+  Strided<T> ahead;
   static constexpr i64 b_stride = strip_width<T>;
+  Strided<T> next() const { return ahead; }
 };
 
 // The columns of C in a strip of `lanes` * `vectors` columns: all of them or, if `vectors` is 1, the first `columns`.
@@ -60,14 +67,30 @@ void block(const Factors& o, [[maybe_unused]] Columns part = {}) {
           std::memcpy(&sum[r][v], address(r, v), static_cast<size_t>(part.columns) * sizeof(T));
       }
   }
-  for (i64 p = 0; p < o.k; ++p) {
+  const auto add_products = [&](i64 p) {
     Vector right[vectors];
     for (int v = 0; v < vectors; ++v) right[v] = load<Vector>(o.b + p * o.b_stride + v * static_cast<i64>(lanes));
     for (int r = 0; r < rows; ++r) {
       const T left = o.a.data[r * o.a.row + p * o.a.column];
       for (int v = 0; v < vectors; ++v) sum[r][v] += left * right[v];
     }
+  };
+  i64 p = 0;
+  if constexpr (rows == block_rows && vectors == block_vectors) {
+    // What is needed next comes meanwhile: one cache line in each step, and a row of C in every eighth. Many at once
+    // would keep the block's own loads waiting (apps/measure/bench/README.md).
+    constexpr i64 line = 64 / sizeof(T), columns = vectors * static_cast<i64>(lanes), steps = 8;
+    const Strided<T> next = o.next();
+    for (; p + steps <= o.k; p += steps) {
+      for (i64 j = 0; j < columns && p / steps < rows; j += line)
+        __builtin_prefetch(o.c + (rows + p / steps) * o.c_stride + j, 1);
+      for (i64 i = 0; i < steps; ++i) {
+        __builtin_prefetch(next.data + i * next.row + p * next.column);
+        add_products(p + i);
+      }
+    }
   }
+  for (; p < o.k; ++p) add_products(p);
   for (int r = 0; r < rows; ++r)
     for (int v = 0; v < vectors; ++v) {
       if constexpr (whole)
@@ -85,14 +108,8 @@ void strip(i64 m, const Operands<T>& o, Columns part = {}) {
     for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0), part);
   }
   for (; i + block_rows <= m; i += block_rows) block<T, lanes, block_rows, vectors>(o.at(i, 0), part);
-  if (i + 4 <= m) {
-    block<T, lanes, 4, vectors>(o.at(i, 0), part);
-    i += 4;
-  }
-  if (i + 2 <= m) {
-    block<T, lanes, 2, vectors>(o.at(i, 0), part);
-    i += 2;
-  }
+  for (; i + 4 <= m; i += 4) block<T, lanes, 4, vectors>(o.at(i, 0), part);
+  for (; i + 2 <= m; i += 2) block<T, lanes, 2, vectors>(o.at(i, 0), part);
   if (i < m) block<T, lanes, 1, vectors>(o.at(i, 0), part);
 }
 
@@ -214,16 +231,17 @@ template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c,
 template void few_rows_product(Strided<float>, Mat<const float>, Mat<float>, bool);
 template void few_rows_product(Strided<double>, Mat<const double>, Mat<double>, bool);
 
-template <class T> void packed_rows_product(const T* rows, const T* strip, i64 depth, Mat<T> c, bool accumulate) {
+template <class T>
+void packed_rows_product(const T* rows, const T* strip, i64 depth, Mat<T> c, bool accumulate, Strided<T> next) {
   constexpr size_t lanes = vector_bytes / sizeof(T);
   if (c.rows == block_rows && c.cols == strip_width<T>)
     return block<T, lanes, block_rows, block_vectors>(
-        PackedOperands<T>{depth, {rows}, strip, c.data, c.stride, accumulate});
+        PackedOperands<T>{depth, {rows}, strip, c.data, c.stride, accumulate, next});
   small_product<T>({rows, 1, block_rows}, {strip, depth, c.cols, strip_width<T>}, c, accumulate);
 }
 
-template void packed_rows_product(const float*, const float*, i64, Mat<float>, bool);
-template void packed_rows_product(const double*, const double*, i64, Mat<double>, bool);
+template void packed_rows_product(const float*, const float*, i64, Mat<float>, bool, Strided<float>);
+template void packed_rows_product(const double*, const double*, i64, Mat<double>, bool, Strided<double>);
 template void small_product(Strided<float>, Mat<const float>, Mat<float>, bool);
 template void small_product(Strided<double>, Mat<const double>, Mat<double>, bool);
 
