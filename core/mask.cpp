@@ -117,9 +117,8 @@ Mask operator|(const Mask& a, const Mask& b) {
   either.global_ = std::max(a.global_, b.global_);
   if (a.has_padding() && b.has_padding())
     either.lengths_ = joined_lengths(a.lengths_, b.lengths_, [](i32 x, i32 y) { return std::max(x, y); });
-  for (const Mask* mask : {&a, &b}) {
+  for (const Mask* mask : {&a, &b})
     if (!mask->has_table() && mask->same_ranges(either)) return *mask;
-  }
   either.one_of_.push_back({a, b});
   return either;
 }
@@ -275,9 +274,8 @@ void Mask::check_fits(i64 B, i64 h, i64 n, i64 m) const {
             " does not fit scores of shape ", Shape{B, h, n, m});
     }
   }
-  for (const std::vector<Mask>& masks : one_of_) {
+  for (const std::vector<Mask>& masks : one_of_)
     for (const Mask& mask : masks) mask.check_fits(B, h, n, m);
-  }
 }
 
 std::ostream& operator<<(std::ostream& out, const Mask& mask) {

@@ -111,9 +111,8 @@ class Tlsf {
   // the previous step has left its block, and then at the first non-empty list whose blocks are all large enough.
   Block* find(std::size_t size) {
     Block* same = head(class_of(size));
-    for (int looked = 0; same && looked < 16; ++looked, same = same->next) {
+    for (int looked = 0; same && looked < 16; ++looked, same = same->next)
       if (same->size >= size) return same;
-    }
     const std::size_t next_class = size + (std::size_t{1} << (std::bit_width(size) - 1 - steps_log2)) - 1;
     auto [level, step] = class_of(next_class);
     u32 lists = used_[static_cast<size_t>(level)] & (~u32{0} << step);

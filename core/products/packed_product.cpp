@@ -19,7 +19,7 @@ namespace {
 
 // With at most this many rows or columns of C, or this inner size, A is read in place. A^T is then read this many rows
 // at a time: together with B and C, they fit into a core's cache.
-constexpr i64 rows_in_place = 16, columns_in_place = 256, depth_in_place = 128;
+constexpr i64 rows_in_place = 16, columns_in_place = vector_registers == 32 ? 256 : 192, depth_in_place = 128;
 
 // With few rows, a B of at least this many columns and numbers is read once, by rows. A smaller one is read by strips,
 // for each of which a block of C stays in registers.
@@ -115,7 +115,7 @@ template <class T, bool rounds> struct InOrder {
     pack_and_round<width>(from, count, depth, to);
   }
 
-  // Each block fetches its share of the strip of B that follows.
+  // Each block fetches its share of what follows the strip: the next one, if it is packed already.
   static void multiply(const T* blocks, const T* strips, const Mat<T>& c, i64 depth, bool add, const PartWork& work,
                        const Rows<T>&) {
     const i64 share = blocks_in(width, blocks_in(c.rows, rows));  // for each inner number
@@ -135,9 +135,10 @@ template <class T, bool rounds> struct InOrder {
       small_product<T>(part_from(a, part.row, 0), strip, part_of(c, part), add);
     });
   }
-  // Calls multiply(part) for the strips of c. Rows of narrow strips are too short to work on: then all is done at once.
+  // Calls multiply(part) for the strips of c, and works on a few rows at a time, while they are in the nearest cache.
+  // Rows of narrow strips are too short for that, and a last part of few columns would be copied for each.
   template <class Multiply> static void in_parts(const Mat<T>& c, const PartWork& work, const Multiply& multiply) {
-    const i64 step = width == panel && c.cols == panel ? rows : c.rows;
+    const i64 step = width == panel && c.cols == panel && (work.fill || work.finish) ? rows : c.rows;
     for (i64 i = 0; i < c.rows; i += step) {
       const Tile all{i, std::min(c.rows, i + step), 0, c.cols};
       work.begin(all);

@@ -108,8 +108,14 @@ void strip(i64 m, const Operands<T>& o, Columns part = {}) {
     for (; i + 12 <= m; i += 12) block<T, lanes, 12, vectors>(o.at(i, 0), part);
   }
   for (; i + block_rows <= m; i += block_rows) block<T, lanes, block_rows, vectors>(o.at(i, 0), part);
-  for (; i + 4 <= m; i += 4) block<T, lanes, 4, vectors>(o.at(i, 0), part);
-  for (; i + 2 <= m; i += 2) block<T, lanes, 2, vectors>(o.at(i, 0), part);
+  if (i + 4 <= m) {
+    block<T, lanes, 4, vectors>(o.at(i, 0), part);
+    i += 4;
+  }
+  if (i + 2 <= m) {
+    block<T, lanes, 2, vectors>(o.at(i, 0), part);
+    i += 2;
+  }
   if (i < m) block<T, lanes, 1, vectors>(o.at(i, 0), part);
 }
 

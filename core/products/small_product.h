@@ -34,7 +34,7 @@ template <class T> void few_rows_product(Strided<T> a, Mat<const T> b, Mat<T> c,
 template <class T> inline constexpr i64 strip_width = block_vectors* static_cast<i64>(vector_bytes / sizeof(T));
 /// The same for packed factors (core/products/packing.h) with `depth` inner numbers: `rows` holds `block_rows` rows of
 /// A as columns, for each of them in turn, and `strip` has `strip_width` columns, of which c may have fewer.
-/// For each inner number p, the cache line of element (p % 8, p - p % 8) of `next` is fetched.
+/// If c is a whole block, the cache line of element (p % 8, p - p % 8) of `next` is fetched in step p of its sums.
 template <class T>
 void packed_rows_product(const T* rows, const T* strip, i64 depth, Mat<T> c, bool accumulate, Strided<T> next);
 

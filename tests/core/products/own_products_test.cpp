@@ -66,6 +66,7 @@ std::vector<OwnWay> own_ways() {
                                 {11, 700, 100},
                                 {801, 67, 259},
                                 {65, 1100, 33},
+                                {65, 1100, 300},
                                 {5, 3, 0},
                                 {0, 4, 4}})
     for (const Trans trans : every_trans)
@@ -147,7 +148,7 @@ TEST_CASE("tiles of own products are filled, finished, and cover C once; bits do
 }
 
 TEST_CASE("promise 5: a packed product has the bits of a small one, for any number of threads, in blocks of any size") {
-  const OwnShape s{1467, 203, 1100, Trans::none};  // several blocks of rows, and of the inner size
+  const OwnShape s{1467, 700, 1100, Trans::none};  // several blocks of rows, and of the inner size
   const auto [a, b] = factors(s);
   Tensor expected = Tensor::empty({s.m, s.n});
   small_product<float>({a.data<float>(), s.k, 1}, {b.data<float>(), s.k, s.n}, {expected.write<float>(), s.m, s.n},
@@ -266,9 +267,9 @@ TEST_CASE(
   };
   for (const Trans trans : every_trans) {
     for (const bool accumulate : {false, true}) {
-      for (i64 m = 17; m <= 29; ++m) check({m, 193, 129, trans}, accumulate);  // A is packed
-      for (i64 n = 193; n <= 193 + 64; ++n) check({18, n, 129, trans}, accumulate);
-      for (i64 k = 129; k <= 129 + 17; ++k) check({18, 193, k, trans}, accumulate);
+      for (i64 m = 17; m <= 29; ++m) check({m, 257, 129, trans}, accumulate);  // A is packed
+      for (i64 n = 257; n <= 257 + 64; ++n) check({18, n, 129, trans}, accumulate);
+      for (i64 k = 129; k <= 129 + 17; ++k) check({18, 257, k, trans}, accumulate);
       for (i64 rest = 1; rest <= 33; ++rest) check({20, rest, 35 - rest, trans}, accumulate);  // A is in place
     }
   }
