@@ -104,9 +104,8 @@ double clip_grad_norm(const Parameters& parameters, double max_norm) {
   Parameters each = without_repeats(parameters);
   const double norm = grad_norm(each), factor = clip_factor(norm, max_norm);
   if (factor < 1) {
-    for (NamedParameter& p : each) {
+    for (NamedParameter& p : each)
       if (takes_part(p)) scale_in_place(p.value.mutable_gradient(), factor);
-    }
   }
   return norm;
 }

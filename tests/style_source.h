@@ -159,9 +159,8 @@ inline const Sources& tree() {
 }
 
 inline const Source* find_source(const Sources& sources, std::string_view path) {
-  for (const Source& source : sources) {
+  for (const Source& source : sources)
     if (source.path == path) return &source;
-  }
   return nullptr;
 }
 

@@ -160,7 +160,7 @@ bool Hidden::applies(const Node& node, size_t input) const {
   switch (kind_) {
     case Kind::far: return largest_input_ > 6;
     case Kind::far_in_f32: return single && largest_input_ > 6;
-    case Kind::at_0: return smallest_input_ == 0 && largest_input_ > 0;  // all of it may be a kink
+    case Kind::at_0: return smallest_input_ == 0 && largest_input_ > 0;  // alone it may be a kink, as of ELU
     case Kind::tiny_in_f32: return single && smallest_input_ < 1e-15;
     case Kind::four_threads: return threads() == 4;
     case Kind::many_threads: return threads() > 8;

@@ -123,7 +123,7 @@ class Hidden final : public Observer {
     dy_with_0,      ///< x 2 if some numbers of dy are 0
     small_dy,       ///< x 2 if all numbers of dy are below 1e-3
     large_dy,       ///< x 2 if some number of dy is above 100
-    at_0,           ///< x 2 if some number of an input is 0
+    at_0,           ///< x 2 if some number of an input is 0, but not all
     tiny_in_f32,    ///< in f32, x 2 if some number of an input is below 1e-15, but not 0
     computed,       ///< x 2 if an input was computed, as a leaf is not
     one_tensor,     ///< x 2 for an input that is an earlier one too

@@ -48,8 +48,6 @@ bool has_late_rows(const Tensor& x) {
 
 }  // namespace
 
-bool is_zero(const Tensor& x) { return largest_magnitude({x}) <= (x.dtype() == f32 ? 1e-3 : 1e-14); }
-
 std::vector<Change> all_changes() {
   std::vector<Change> changes;
   const auto anywhere = [](const Tensor&, const Tensor&) { return true; };

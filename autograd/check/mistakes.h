@@ -24,10 +24,6 @@ struct Change {
 /// x 0, x -1, x 2, x 1.0001, dropped, overwriting, transposed, x 2 from row 8192 on.
 std::vector<Change> all_changes();
 
-/// True if every element is 0 up to rounding. A difference of two nearly equal numbers keeps the rounding of its terms:
-/// in f32, where these may be in the hundreds, up to 1e-3.
-bool is_zero(const Tensor& x);
-
 /// What is known about one contribution of the right backward pass.
 struct Contribution {
   std::string operation;

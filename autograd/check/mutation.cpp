@@ -50,7 +50,8 @@ class Judge {
   GradientCheck caught_by(const Checkable& f);
   void ask_checker(Mutant& mutant, const Checkable& f);
   void judge_engine(const std::string& change, const Checkable& f, bool no_difference);
-  std::string reason(const Contribution& contribution, const Change& change) const;
+  bool reaches_nothing(const Change& change, i64 target) const;
+  std::string reason(const Contribution& contribution, const Change& change, i64 target) const;
 
   const Checkable f_;
   const GradcheckOptions options_;
@@ -83,30 +84,40 @@ GradientCheck Judge::caught_by(const Checkable& f) {
   } catch (const std::exception&) { return GradientCheck::error; }
 }
 
-// Why the change that is being made, which no gradient shows, is not a mistake; "" if nothing explains it, so that it
-// may merely be too small.
-std::string Judge::reason(const Contribution& contribution, const Change& change) const {
+// True if even 2^40 times the difference that the change makes leaves every gradient as it is.
+bool Judge::reaches_nothing(const Change& change, i64 target) const {
+  const auto far_more = [&](const Tensor& g, const Tensor& so_far) {
+    const Tensor wrong = change.apply(g, so_far);
+    return wrong.defined() ? g + (wrong - g) * 0x1p40 : g * -0x1p40;
+  };
+  const Change larger{change.name, change.possible, far_more};
+  ChangeOne mistake(larger, target);
+  const ObserverScope scope(mistake);
+  return alike(f_, 0, 0);
+}
+
+// Why a change that no gradient shows is not a mistake; "" if nothing explains it, so that it may merely be too small.
+std::string Judge::reason(const Contribution& contribution, const Change& change, i64 target) const {
   if (contribution.empty) return "size 0";
   if (!contribution.declared_zero.empty()) return "declared zero: " + contribution.declared_zero;
   if (contribution.zero) return "this gradient is zero";
   if (change.name == "transposed" && contribution.symmetric) return "equal to its transpose";
-  return alike(f_, 0, 0) ? "on its way to the inputs it is multiplied by zero" : "";
+  return reaches_nothing(change, target) ? "on its way to the inputs it is multiplied by zero" : "";
 }
 
 void Judge::try_change(const Contribution& contribution, i64 target, const Change& change) {
   Mutant mutant{contribution.operation, target, contribution.input, change.name};
   ChangeOne mistake(change, target);
   const ObserverScope scope(mistake);
-  const bool unseen = changes_nothing(f_);
-  mistake.reset();
-  if (!unseen) {
-    ask_checker(mutant, f_);
-  } else {
-    mutant.why_not = reason(contribution, change);
+  if (changes_nothing(f_)) {
+    mutant.why_not = reason(contribution, change, target);
     if (mutant.why_not.empty())
       mutant.why_not = "the gradients change by less than the checker tolerates";
     else
       mutant.fate = Fate::equivalent;
+  } else {
+    mistake.reset();
+    ask_checker(mutant, f_);
   }
   report_.mutants.push_back(std::move(mutant));
 }

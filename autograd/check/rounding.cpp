@@ -295,6 +295,8 @@ double largest_magnitude(const std::vector<Tensor>& tensors) {
   return result;
 }
 
+bool is_zero(const Tensor& x) { return largest_magnitude({x}) <= (x.dtype() == f32 ? 1e-3 : 1e-14); }
+
 double largest_norm(const Checkable& f, const Tensor& dy) {
   LargestNorm found;
   found.add(dy);

@@ -48,5 +48,8 @@ double largest_norm(const Checkable& f, const Tensor& dy);
 
 /// The largest magnitude; infinity if any element is NaN, since comparisons with NaN are false.
 double largest_magnitude(const std::vector<Tensor>& tensors);
+/// True if every element is 0 up to rounding. A difference of two nearly equal numbers keeps the rounding of its terms:
+/// in f32, where these may be in the hundreds, up to 1e-3.
+bool is_zero(const Tensor& x);
 
 }  // namespace orrery

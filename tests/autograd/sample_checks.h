@@ -25,9 +25,8 @@ inline void find_names(const std::string& path, const std::string& pattern, std:
   REQUIRE_MESSAGE(file.good(), path);
   const std::regex regex(pattern);
   std::smatch match;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(file, line);)
     if (std::regex_search(line, match, regex)) names.insert(match[1]);
-  }
 }
 
 /// The operations that a header declares: all functions, except those that compute one by plain loops to be read.

@@ -60,9 +60,8 @@ inline double worse(double worst, double error) {
 }
 
 inline bool all_finite(const Tensor& x) {
-  for (i64 i = 0; i < x.count(); ++i) {
+  for (i64 i = 0; i < x.count(); ++i)
     if (!std::isfinite(x.at(i))) return false;
-  }
   return true;
 }
 

@@ -9,7 +9,7 @@
 #include "autograd/observer.h"
 #include "autograd/variable.h"
 #include "core/tensor_ops.h"
-#include "nn/module.h"
+#include "nn/models/gpt.h"
 #include "tests/core/support.h"
 
 namespace orrery {
@@ -77,6 +77,18 @@ inline void make_noisy(nn::Module& module, u64 seed) {
   nn::to(module, f64);
   for (NamedParameter& p : module.parameters())
     copy_into(p.value.mutable_value(), randn(p.value.shape(), rng, f64) * 0.5);
+}
+
+/// A GPT of two layers, and one of any sizes.
+inline nn::GptConfig small_gpt() {
+  return {.vocab_size = 9,
+          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
+          .num_layers = 2,
+          .max_len = 6};
+}
+inline nn::Gpt build_gpt(const nn::GptConfig& config, u64 seed = 1) {
+  Rng rng(seed);
+  return {config, rng};
 }
 
 }  // namespace orrery

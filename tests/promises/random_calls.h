@@ -71,9 +71,8 @@ inline Shape draw_operand(Rng& rng, const Shape& shape) {
 
 inline Axes draw_axes(Rng& rng, int rank) {
   Axes axes;
-  for (i64 axis = 0; axis < rank; ++axis) {
+  for (i64 axis = 0; axis < rank; ++axis)
     if (rng.integer(0, 2) == 0) axes.push_back(axis);
-  }
   return axes;
 }
 

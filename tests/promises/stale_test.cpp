@@ -27,9 +27,8 @@ void collect_names(const Variable& y, std::set<std::string>& names) {
     const Node* node = waiting.back();
     waiting.pop_back();
     names.insert(std::string(node->name));
-    for (const Edge& edge : node->inputs) {
+    for (const Edge& edge : node->inputs)
       if (edge.node) waiting.push_back(edge.node.get());
-    }
   }
 }
 

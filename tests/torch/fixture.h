@@ -19,9 +19,8 @@ namespace orrery::torch_parity {
 /// The tensors whose names start with `prefix`, without it.
 inline TensorMap without_prefix(const TensorMap& tensors, const std::string& prefix) {
   TensorMap result;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, tensor] : tensors)
     if (name.starts_with(prefix)) result[name.substr(prefix.size())] = tensor;
-  }
   return result;
 }
 

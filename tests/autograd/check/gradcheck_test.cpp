@@ -34,9 +34,8 @@ struct Custom {
   }
   void backward(const Tensor& dy, Grads& dx) {
     const Inputs g = gradient(saved, dy);
-    for (size_t i = 0; i < g.size(); ++i) {
+    for (size_t i = 0; i < g.size(); ++i)
       if (g[i].defined()) dx.add(i, g[i]);
-    }
   }
 };
 

@@ -17,9 +17,8 @@ inline bool close(double a, double b, double tolerance = 1e-12) {
 /// True when x has these elements, within `tolerance` relative to max(1, |element|).
 inline bool close(const Tensor& x, const std::vector<double>& expected, double tolerance = 1e-12) {
   if (x.count() != static_cast<i64>(expected.size())) return false;
-  for (i64 i = 0; i < x.count(); ++i) {
+  for (i64 i = 0; i < x.count(); ++i)
     if (!close(x.at(i), expected[static_cast<size_t>(i)], tolerance)) return false;
-  }
   return true;
 }
 

@@ -31,9 +31,8 @@ struct Piece {
     std::memset(memory, pattern, bytes);
   }
   bool intact() const {
-    for (size_t i = 0; i < bytes; ++i) {
+    for (size_t i = 0; i < bytes; ++i)
       if (memory[i] != pattern) return false;
-    }
     return true;
   }
 };
@@ -226,9 +225,8 @@ TEST_CASE("the addresses that are taken are in proportion to the machine's memor
   deallocate(allocate(1'000'000));
   std::ifstream status("/proc/self/status");
   i64 kilobytes = -1;
-  for (std::string word; status >> word;) {
+  for (std::string word; status >> word;)
     if (word == "VmSize:") status >> kilobytes;
-  }
   REQUIRE(kilobytes > 0);
   const i64 memory = i64{::sysconf(_SC_PHYS_PAGES)} * i64{::sysconf(_SC_PAGESIZE)};
   CHECK(kilobytes * 1024 <= 4 * memory);

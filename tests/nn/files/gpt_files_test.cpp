@@ -22,18 +22,6 @@ using small::error_of;
 
 namespace {
 
-GptConfig tiny() {
-  return {.vocab_size = 9,
-          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
-          .num_layers = 2,
-          .max_len = 6};
-}
-
-Gpt build(const GptConfig& config) {
-  Rng rng(1);
-  return Gpt(config, rng);
-}
-
 void check_equal(Gpt& a, Gpt& b) {
   const Parameters p = a.parameters(), q = b.parameters();
   REQUIRE(p.size() == q.size());
@@ -78,9 +66,9 @@ TEST_CASE("a saved model comes back from its file alone, with its configuration 
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
   for (const bool tied : {true, false}) {
-    GptConfig config = tiny();
+    GptConfig config = small_gpt();
     config.tied = config.rotary = config.query_key_norm = tied;
-    Gpt model = build(config);
+    Gpt model = build_gpt(config);
     nn::save(model, path, {{"alphabet", "abc"}});
     Gpt loaded = nn::load_gpt(path);
     CHECK(loaded.config == config);
@@ -93,7 +81,7 @@ TEST_CASE("a saved model comes back from its file alone, with its configuration 
 TEST_CASE("a prefix, masks and a copy of the table are understood") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   nn::save(model, path);
   rewrite(path, [](TensorFile& file) {
     TensorMap renamed;
@@ -103,7 +91,7 @@ TEST_CASE("a prefix, masks and a copy of the table are understood") {
     renamed["lm_head.weight"] = file.tensors.at("wte.weight");
     file = {renamed, {}};
   });
-  Gpt loaded = nn::load<Gpt>(path, tiny());
+  Gpt loaded = nn::load<Gpt>(path, small_gpt());
   check_equal(loaded, model);
 }
 
@@ -114,7 +102,7 @@ TEST_CASE("without a configuration the sizes follow from the shapes, and the num
     GptConfig config{
         .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 2, .d_ff = 5}, .num_layers = 3, .max_len = 4};
     config.layer.bias = config.tied = !other;
-    Gpt model = build(config);
+    Gpt model = build_gpt(config);
     nn::save(static_cast<nn::Module&>(model), path);
     const std::string refusal = error_of([&] { nn::load_gpt(path); });
     CHECK(refusal == "load " + path +
@@ -132,9 +120,9 @@ TEST_CASE("without a configuration the sizes follow from the shapes, and the num
 TEST_CASE("a number of heads that contradicts the file is refused") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   nn::save(model, path);
-  CHECK(nn::load_gpt(path, 2).config == tiny());
+  CHECK(nn::load_gpt(path, 2).config == small_gpt());
   CHECK(error_of([&] { nn::load_gpt(path, 4); }) == "load " + path + ": has 2 heads, not 4");
   rewrite(path, [](TensorFile& file) { file.metadata.clear(); });
   CHECK(small::contains(error_of([&] { nn::load_gpt(path); }), "With d_model 8 there can be 1, 2, 4, 8"));
@@ -188,10 +176,10 @@ TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shap
   const TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
   for (const bool tied : {true, false}) {
-    GptConfig config = tiny();
+    GptConfig config = small_gpt();
     config.tied = tied;
     config.layer.activation = tied ? nn::Activation::gelu : nn::Activation::gelu_tanh;  // nanoGPT's, and minGPT's
-    Gpt model = build(config);
+    Gpt model = build_gpt(config);
     nn::save(static_cast<nn::Module&>(model), path);
     rewrite(path, [&](TensorFile& file) {
       TensorMap as_linear;
@@ -220,7 +208,7 @@ TEST_CASE("promise 9: weights that stand as [out, in] are recognised by one shap
 TEST_CASE("a tied weight that is stored under the name of the head alone is found") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors";
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   nn::save(model, path);
   rewrite(path, [](TensorFile& file) {
     auto table = file.tensors.extract("wte.weight");
@@ -235,7 +223,7 @@ TEST_CASE("a tied weight that is stored under the name of the head alone is foun
 TEST_CASE("a GPT is loaded from shards, whose folder also has the config.json") {
   const TemporaryFolder folder;
   const std::string index = folder / "model.safetensors.index.json";
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   nn::save(static_cast<nn::Module&>(model), folder / "whole");
   TensorMap tensors = read_safetensors(folder / "whole").tensors;
   const TensorMap first{*tensors.begin()};
@@ -258,10 +246,10 @@ TEST_CASE("a model for Hugging Face has its names and layout, biases of zero, an
   const TemporaryFolder folder;
   const std::string path = folder / "model.safetensors";
   for (const bool tied : {true, false}) {
-    GptConfig config = tiny();
+    GptConfig config = small_gpt();
     config.tied = tied;
     config.layer.bias = !tied;
-    Gpt model = build(config);
+    Gpt model = build_gpt(config);
     nn::save_published_gpt(model, path, {{"tokens", "bytes"}});
     const TensorFile file = read_safetensors(path);
     CHECK(file.metadata.at("format") == "pt");
@@ -283,9 +271,9 @@ TEST_CASE("a model for Hugging Face has its names and layout, biases of zero, an
     }
     std::filesystem::remove(folder / "config.json");
   }
-  GptConfig rotary = tiny();
+  GptConfig rotary = small_gpt();
   rotary.rotary = true;
-  Gpt model = build(rotary);
+  Gpt model = build_gpt(rotary);
   CHECK(small::contains(error_of([&] { nn::save_published_gpt(model, path); }), "GPT-2 has no rotary positions"));
 }
 
@@ -294,7 +282,7 @@ TEST_CASE("a model that computes something else than a GPT-2 is not written for 
   const std::string path = folder / "model.safetensors";
   using nn::MultiHeadAttention;
   const auto refusal = [&](const auto& change) {
-    Gpt model = build(tiny());
+    Gpt model = build_gpt(small_gpt());
     change(model.layers[1]);
     const std::string error = error_of([&] { nn::save_published_gpt(model, path); });
     CHECK_FALSE(std::filesystem::exists(path));
@@ -313,7 +301,7 @@ TEST_CASE("a model that computes something else than a GPT-2 is not written for 
   CHECK(small::contains(changed([](MultiHeadAttention& a) { a.out_proj = Identity(); }),
                         "the model has no h.1.attn.c_proj.weight"));
   CHECK(small::contains(refusal([](nn::EncoderLayer& layer) { layer.self_attn = Silent(); }), not_gpt2));
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   CHECK_NOTHROW(nn::save_published_gpt(model, path));
 }
 
@@ -329,7 +317,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
       .vocab_size = 9, .layer = {.d_model = 128, .num_heads = 4, .d_ff = 5}, .num_layers = 3, .max_len = 4};
   config.layer.activation = nn::Activation::gelu;
   config.layer.layer_norm_eps = 1e-3;
-  Gpt model = build(config);
+  Gpt model = build_gpt(config);
   nn::save(static_cast<nn::Module&>(model), path);
   CHECK_THROWS_AS(nn::load_gpt(path), Error);  // without it
   describe(published);
@@ -363,7 +351,7 @@ TEST_CASE("a config.json beside a published file says how many heads there are, 
 TEST_CASE("a file that does not fit is refused") {
   const TemporaryFolder folder;
   const std::string path = folder / "gpt.safetensors", load = "load " + path + ": ";
-  Gpt model = build(tiny());
+  Gpt model = build_gpt(small_gpt());
   const auto refusal = [&](const auto& change) {
     nn::save(model, path);
     rewrite(path, change);
@@ -396,7 +384,7 @@ TEST_CASE("a file that does not fit is refused") {
           file.metadata.clear();
           file.tensors["wte.weight"] = zeros({9, 0});
         }).starts_with(load + "gpt config: "));
-  GptConfig huge = tiny();  // of 32 GB
+  GptConfig huge = small_gpt();  // of 32 GB
   huge.layer.d_model = 1 << 15;
   huge.num_layers = 4;
   const std::string hostile = refusal([&](TensorFile& file) { file.metadata["config"] = nn::to_json(huge); });

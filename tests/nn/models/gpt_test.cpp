@@ -15,18 +15,6 @@ using nn::Pass;
 
 namespace {
 
-GptConfig small_gpt() {
-  return {.vocab_size = 9,
-          .layer = {.d_model = 8, .num_heads = 2, .d_ff = 12, .dropout = 0},
-          .num_layers = 2,
-          .max_len = 6};
-}
-
-Gpt build_gpt(const GptConfig& config, u64 seed = 1) {
-  Rng rng(seed);
-  return Gpt(config, rng);
-}
-
 const Tensor ids = Tensor::of<i32>({2, 4}, {3, 4, 5, 6, 7, 8, 0, 0});
 const Tensor next = Tensor::of<i32>({2, 4}, {4, 5, 6, 7, 8, 0, 0, -100});  // the token after each
 

@@ -22,9 +22,8 @@ namespace {
 /// The right row that a wrong one takes the place of; null if there is none.
 const Sample* right_row(const Sample& wrong) {
   for (const auto* table : {&operation_samples(), &nn::module_samples()}) {
-    for (const Sample& row : *table) {
+    for (const Sample& row : *table)
       if (row.name == wrong.name && row.variant == wrong.variant) return &row;
-    }
   }
   return nullptr;
 }
